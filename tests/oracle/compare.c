@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { CASES = 400, MAX_JOBS = 60 }; /* CASES: of each run; the first argument replaces it */
+enum { CASES = 400, MAX_JOBS = 60 }; /* CASES: of each test; the first argument replaces it */
 
 static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   return hr__stream_next(stream) % bound;
@@ -42,8 +42,8 @@ static uint32_t random_gpus(struct hr__stream *stream) {
   return 1 + below(stream, 50);
 }
 
-/* Returns a limit or an estimate: unknown (-1), exact, too short or too long. `unit`: the unit of `work`, in
-   microseconds. */
+/* Returns a limit or an estimate: -1 (unknown), exactly `work`, at most `work`, or at least `work`. `unit`: the unit of
+   `work`, in microseconds. */
 static int64_t random_limit_or_estimate(struct hr__stream *stream, int64_t work, int64_t unit) {
   switch (below(stream, 4)) {
   case 0:

@@ -5,8 +5,9 @@
  * admission, classical order and fair sharing. For each head, both must make the same decision: mode, flavor, pods,
  * targets and causes.
  *
- * Two properties must be true in any case. A cycle does not change the quotas. When its victims have ended, the
- * admitted workloads fit into the quotas: no queue uses more than its quota plus the amount that it may borrow.
+ * Two properties must be true in any case. A cycle does not change the usage of the quotas. When its victims have
+ * ended, the admitted workloads fit into the quotas: no queue uses more than its quota plus the amount that it may
+ * borrow.
  */
 
 #include "base/containers.h"
@@ -106,7 +107,7 @@ static void draw_jobs(struct kueue_lab *lab) {
   }
 }
 
-/* ---- The world of the core ---- */
+/* ---- Headroom's world ---- */
 
 static void *alloc(struct kueue_lab *lab, size_t count, size_t bytes) {
   void *memory = hr_arena_alloc(&lab->arena, (count + 1) * bytes);

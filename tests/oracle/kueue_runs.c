@@ -7,7 +7,7 @@
  * preemption; in this case the cycles of Kueue have the same result as this simulation.
  *
  * Partial admission: a naive simulation starts jobs in order with the maximum number of pods for which there is quota,
- * but at least the minimum that they accept. A job with a part of its pods has the same part of its speed.
+ * but at least the minimum that they accept. A job with a fraction of its pods runs at the same fraction of its speed.
  *
  * Prospects: the policy does not examine jobs that certainly get no quota. A run that examines all jobs in each cycle
  * must make the same decisions.
@@ -157,7 +157,7 @@ static void begin(struct kueue_world *world, struct kueue_objects *objects) {
 
 /* ---- Topologies ---- */
 
-/* The level of a tier in the naive model; -1: none. Levels are zone (if there are zones), rack and host. */
+/* Returns the level of a tier in the naive model; -1: none. Levels are zone (if there are zones), rack and host. */
 static int level_of(const struct kueue_world *world, enum hr_tier tier) {
   int zones = world->topology.racks_per_zone > 0;
   if (tier == HR_TIER_ZONE) return zones ? 0 : -1;
@@ -230,7 +230,7 @@ static void change_room(const struct kueue_world *world, struct naive_run *naive
   naive->used += sign * (int64_t)world->gpus[job];
 }
 
-/* Tries to start a job. Returns false if it waits. */
+/* Tries to start a job. Returns whether it starts. */
 static bool try_job(const struct kueue_world *world, struct naive_run *naive, uint32_t job, int64_t now_us) {
   enum hr_tier tier = (enum hr_tier)world->within[job];
   bool spreads = world->tasks[job] > 1, prefers = spreads && world->within_wait_us[job] == 0;
@@ -254,7 +254,8 @@ static bool try_job(const struct kueue_world *world, struct naive_run *naive, ui
   return true;
 }
 
-/* The next waiting job in the order of the queue after a job; HR_NONE: none. `tried`: jobs that were tried. */
+/* Returns the first waiting job, in the order of the queue, that was not tried; HR_NONE: none. `tried`: by job, whether
+   it was tried. */
 static uint32_t next_job(const struct kueue_world *world, const struct naive_run *naive, const bool *tried,
                          int64_t now_us) {
   uint32_t best = HR_NONE;
@@ -288,7 +289,7 @@ static void simulate(const struct kueue_world *world, struct naive_run *naive) {
   }
 }
 
-/* Returns the number of jobs that waited although there were enough quota and free GPUs when they were submitted. */
+/* Checks that starts and nodes are those of the naive simulation. Returns the number of jobs that waited. */
 static uint32_t compare(const struct kueue_world *world, const struct naive_run *naive) {
   uint32_t waited = 0;
   for (uint32_t i = 0; i < world->n_jobs; i++) {
@@ -336,7 +337,7 @@ static void draw_partial_jobs(struct kueue_world *world) {
     world->tasks[i] = 1 + draw(world, 8);
     world->gpus[i] = per_task * world->tasks[i];
     fewest = 1 + draw(world, world->tasks[i]);
-    world->min_gpus[i] = fewest * per_task - draw(world, per_task); /* rounded up to whole tasks */
+    world->min_gpus[i] = fewest * per_task - draw(world, per_task); /* Headroom rounds it up to whole tasks */
     world->queue[i] = 0;
     world->priority[i] = (int32_t)draw(world, 2);
     world->within[i] = HR_TIER_ANY;
@@ -352,7 +353,8 @@ static uint32_t pods_for(const struct kueue_world *world, uint32_t job, int64_t 
   return 0;
 }
 
-/* Returns the number of jobs that had fewer pods than requested. */
+/* Simulates the world, and checks that starts, ends and pods are the same. Returns the number of jobs that had fewer
+   pods than requested. */
 static uint32_t compare_partial(const struct kueue_world *world, int64_t quota) {
   int64_t end_us[MAX_JOBS], free_gpus = quota;
   uint32_t pods[MAX_JOBS] = {0}, n_reduced = 0;
@@ -449,7 +451,7 @@ static void draw_jobs(struct kueue_world *world) {
   }
 }
 
-/* Changes the jobs to one task per GPU. Jobs accept fewer tasks. */
+/* Changes the jobs to one task per GPU. Some jobs accept fewer tasks. */
 static void draw_fewest(struct kueue_world *world) {
   for (uint32_t i = 0; i < world->n_jobs; i++) {
     world->tasks[i] = world->gpus[i];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Compares Kueue's topology-aware scheduling with a naive implementation in random small worlds: two or three levels,
- * hosts or racks as leaves, slices of one or two layers, leaders, preferences for nodes, and all feature gates. Both
+ * Compares Kueue's topology-aware scheduling with a naive implementation in random small worlds: one to three levels,
+ * hosts or racks as leaves, slices of one or two layers, leaders, preferences for nodes, and three feature gates. Both
  * must find the same placement, or fail with the same number of slices that fit.
  *
  * The replacement of a failed host is compared with a placement of the lost pods in another world. In that world, the
  * other pods use their hosts, and hosts outside the domain of the replacement are excluded.
  *
  * Each placement must also satisfy the request: all pods are placed, no leaf is overcommitted, slices are complete, and
- * a required level is not split. Without leaders and inner slices, a request must fit if and only if the capacity
- * suffices.
+ * with a required level, all pods are in one domain of this level. Without leaders and inner slices, a request must fit
+ * if and only if the capacity suffices.
  */
 
 #include "base/containers.h"
@@ -105,7 +105,7 @@ static void fill(struct topology_lab *lab) {
   lab->request.count = most;
 }
 
-/* ---- The core ---- */
+/* ---- Headroom's world ---- */
 
 static void build(struct topology_lab *lab) {
   const struct naive_topology *world = &lab->world;
@@ -393,8 +393,8 @@ static void narrow(struct topology_lab *lab, struct replacement_domain domain, i
   request->count = lost;
 }
 
-/* Whether the request has a level. A request that has only slices has no level if no slices remain; Kueue then does not
-   replace the node. */
+/* Returns whether the request has a level. A request that has only slices has no level if no slices remain; Kueue then
+   does not replace the node. */
 static bool names_level(const struct topology_lab *lab) {
   return lab->request.mode != NAIVE_ONLY_SLICES || lab->request.n_slices;
 }

@@ -158,7 +158,7 @@ static bool precedes(struct state *s, uint32_t a, uint32_t b) {
   return by_share != 0 ? by_share < 0 : a < b;
 }
 
-/* Returns whether the order of two waiting jobs can change while both wait. The waiting jobs are then sorted again at
+/* Returns whether the order of two waiting jobs may change while both wait. The waiting jobs are then sorted again at
    each pass and after each start. */
 static bool has_dynamic_order(const struct naive_input *in) {
   return in->order >= NAIVE_WFP3 && in->order != NAIVE_QSSF;

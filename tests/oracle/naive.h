@@ -67,8 +67,8 @@ struct naive_pool {
   uint32_t nodes, gpus_per_node;
 };
 
-/* One array element per job; other files identify a job by its index. Jobs are sorted by submit. Times are in any whole
-   unit, except that F1 and WFP3 require microseconds. A limit, estimate or deadline of -1 is unknown. */
+/* Each array has one element per job. A job is identified by its index. Jobs are sorted by submit. Times are in any
+   whole unit, except that F1 and WFP3 require microseconds. A limit, estimate or deadline of -1 is unknown. */
 struct naive_input {
   uint32_t n_jobs;
   const int64_t *submit, *work, *limit, *estimate, *deadline;

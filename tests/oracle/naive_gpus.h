@@ -11,24 +11,25 @@
  * gangs, CPUs and memory of nodes, GPU memory, dedicated jobs; topology constraints; orders fifo, priority, smallest,
  * largest and sjf; all backfills; placement first-fit, best-fit and worst-fit; preemption by order, by priority and by
  * quota, without grace period; quotas with guarantees and maxima, flat or with one level of cohorts; markets static,
- * on-demand-only and spot-first with recorded levels, fixed boot times and no notice. Not covered: time-slicing,
- * tasks that must be split, checkpoint intervals, restart times; quotas with strict or conservative backfill; quotas or
+ * on-demand-only and spot-first with recorded levels, fixed boot times and no notice. Not covered: time-slicing, tasks
+ * that must be split, checkpoint intervals, restart times; quotas with strict or conservative backfill; quotas or
  * preemption with other markets than static. The run aborts with a message if a rule is not implemented.
  *
  * Some rules are not in these documents. They were found by comparison with Headroom:
- * - A restarted job is expected to end when its limit minus its kept work has passed. Its full limit counts until it is
- *   placed.
+ * - A restarted job is expected to end when its limit minus its kept work has passed. Its full limit counts until it
+ *   is placed.
  * - Under preemption by priority, EASY tries all jobs again after a start, if jobs are not ordered by priority.
- * - In the search for victims, a job is not tried if a job with the same request (and tenant or priority) was refused.
- * - Another pass follows one microsecond later if a job was not stopped only because it had just started.
+ * - In the search for victims, a job is not tried if a job with the same request (and tenant or priority) was
+ *   refused.
+ * - If the only reason not to stop a job is that it has just started, another pass follows one microsecond later.
  * - Of equal victims, the one with the higher number is stopped first.
  * - A gang with MIG gets the layout with the most sufficient instances on each GPU without tasks, even if the present
  *   layout has such instances.
- * - A spot pool is stable after a reclaim, and after a change of its level that makes nodes available. It is not stable
- *   after a change of its level after which all available nodes are in use.
+ * - The stable time of a spot pool begins with a change of its level that makes nodes available, and begins again
+ *   with each reclaim. It ends with a change of its level after which all available nodes are in use.
  * - If an idle node is not released because waiting jobs need it, its idle time begins again.
  * - Passes are scheduled for ends of idle times, of waits for spot nodes, and of minimum run times. They take place
- * even if they are no longer needed.
+ *   even if they are no longer needed.
  */
 
 #include <stdbool.h>
@@ -78,7 +79,7 @@ struct naive_mig {
 
 enum naive_gpus_market { NAIVE_GPUS_FIXED, NAIVE_GPUS_ON_DEMAND, NAIVE_GPUS_SPOT };
 
-/* The tiers, from narrow to wide. */
+/* ANY: no constraint. The tiers follow from narrow to wide. */
 enum naive_gpus_tier { NAIVE_TIER_ANY, NAIVE_TIER_ISLAND, NAIVE_TIER_NUMA, NAIVE_TIER_NODE, NAIVE_TIER_RACK };
 
 /* CPUs are in thousandths, memory is in MiB; -1: unlimited. Sizes of tiers are 0 if the pool does not have the tier. */
@@ -116,7 +117,7 @@ struct naive_gpus_quota {
   int cohort; /* -1: none */
 };
 
-/* Names and meanings are those of the parameters of the queue policy. */
+/* Meanings are those of the parameters of the queue policy with these or similar names. */
 struct naive_gpus_rules {
   const char *order, *backfill, *placement, *preemption, *victims, *market;
   bool keeps; /* preempted: "checkpoint", else "requeue" */
@@ -156,7 +157,8 @@ struct naive_gpus_result {
   struct naive_gpus_attempt attempt[NAIVE_GPUS_ATTEMPTS]; /* in the order of the starts */
   int64_t end[NAIVE_GPUS_JOBS];                           /* -1: rejected */
   /* number of times that rules had an effect: starts before an earlier waiting job; reservations; stops for other jobs;
-     interruptions; requests for nodes; moves to spot nodes; releases; placements of constrained jobs */
+     interruptions; requests for nodes; moves to spot nodes; releases; placements of constrained jobs; changes of MIG
+     layouts */
   int backfilled, reserved, preempted, interrupted, requested, moved, released, constrained, relaid;
 };
 

@@ -47,9 +47,9 @@ struct naive_engine {
   long used[NAIVE_GPUS_TENANTS]; /* milli-GPUs that running jobs request, by tenant */
   struct naive_elastic node[NAIVE_GPUS_NODES];
   struct naive_timers *timers;
-  bool retries;               /* a job was not stopped only because it started at this instant */
+  bool retries;               /* the only reason not to stop some job was that it started at this instant */
   bool changed;               /* a job began to wait or has left, or a node or an offer changed, at this instant */
-  int64_t returns_at;         /* latest time at which jobs that have just started may return */
+  int64_t returns_at;         /* when jobs that have just started may return to spot nodes; NAIVE_NEVER: none */
   int n_idled;                /* the next idle_number */
   int step[NAIVE_GPUS_POOLS]; /* the present entry of the levels */
   int64_t stable[NAIVE_GPUS_POOLS]; /* time from which the pool has been available; NAIVE_NEVER: it is not available */
@@ -65,9 +65,9 @@ int naive_in_order(const struct naive_engine *e, int *jobs);
    greater than the key of a. */
 bool naive_precedes(const struct naive_engine *e, int a, int b);
 bool naive_has_greater_key(const struct naive_engine *e, int a, int b);
-/* Whether two jobs have equal requests and constraints. */
+/* Returns whether two jobs have equal requests and constraints. */
 bool naive_same_request(const struct naive_engine *e, int a, int b);
-/* Whether the topology constraint is still required at a time. */
+/* Returns whether the topology constraint is still required at a time. */
 bool naive_is_required(const struct naive_engine *e, int job, int64_t at);
 /* Adds a time to a list of struct naive_timers. */
 void naive_add_time(int64_t *times, int *count, int64_t at);

@@ -172,7 +172,7 @@ void naive_market_job_leaves(struct naive_engine *e, int job, const struct naive
 
 /* ---- Supply ----------------------------------------------------------------------------------------- */
 
-/* The present state, with booting nodes as empty nodes that are up. */
+/* Returns the present state, with booting nodes as empty nodes that are up. */
 static struct naive_state supply_state(const struct naive_engine *e) {
   struct naive_state supply = e->state;
   for (int i = 0; i < supply.n_nodes; i++)

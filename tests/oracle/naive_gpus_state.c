@@ -84,7 +84,7 @@ static int mig_room(const struct naive_mig_type *type, const signed char *begins
 }
 
 /* Returns whether an instance of the profile suffices for a task of the job. A share is rounded up to compute slices,
-   but a thousandth more than a number of slices counts as that number. */
+   but an excess of less than a thousandth of a GPU does not count. */
 static bool suffices(const struct naive_mig_type *type, const struct naive_gpus_job *job, int profile) {
   const struct naive_mig_profile *is = &type->profile[profile];
   if (job->gpus != 1 || is->mem_mib < job->gpu_mem) return false;
@@ -338,8 +338,8 @@ static long free_on(const struct naive_gpus_input *in, const struct naive_node *
   return sum;
 }
 
-/* Finds the node and the GPUs of one task by the placement rule. In a part of a node, the rule does not matter. Returns
-   false if the task does not fit. */
+/* Finds the node and the GPUs of one task by the placement rule. In a part of a node, the rule does not affect the
+   choice of GPUs. Returns false if the task does not fit. */
 static bool place_task(const struct naive_gpus_input *in, const struct naive_state *state, int job, unsigned pools,
                        struct group group, struct naive_gpus_slice *slice) {
   const char *rule = in->rules.placement;

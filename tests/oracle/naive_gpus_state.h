@@ -37,14 +37,14 @@ struct naive_seat {
 void naive_state_init(const struct naive_gpus_input *in, struct naive_state *state);
 /* Sets a node to its initial state; it is up. */
 void naive_node_init(const struct naive_gpus_input *in, struct naive_state *state, int node);
-/* The first node of a pool. */
+/* Returns the first node of a pool. */
 int naive_first_node(const struct naive_gpus_input *in, int pool);
 
 /* Finds a placement of a job in the pools of a set. `required`: the topology constraint is required, not preferred.
    Does not change the state. Returns false if the job does not fit. */
 bool naive_place(const struct naive_gpus_input *in, const struct naive_state *state, int job, bool required,
                  unsigned pools, struct naive_seat *seat);
-/* Returns whether the topology constraint of a job excludes some placements. */
+/* Returns whether the topology constraint of a job may exclude placements. */
 bool naive_is_constrained(const struct naive_gpus_input *in, int job);
 /* Adds a placed job to the state, or removes it. */
 void naive_take(const struct naive_gpus_input *in, struct naive_state *state, int job, const struct naive_seat *seat);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Predictions from finished jobs, without any index or cache. Sources: QSSF of Hu et al., "Characterization and
- * Prediction of Deep Learning Workloads in Large-Scale GPU Datacenters", SC'21; the Gittins index of Gu et al.,
- * "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI'19.
+ * Predictions from finished jobs. Nothing is stored from one prediction to the next. Sources: QSSF of Hu et al.,
+ * "Characterization and Prediction of Deep Learning Workloads in Large-Scale GPU Datacenters", SC'21; the Gittins index
+ * of Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI'19.
  */
 
 #include "naive_history.h"

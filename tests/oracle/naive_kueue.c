@@ -173,9 +173,10 @@ struct kueue_demand {
 
 struct kueue_candidate_list {
   int n, job[KUEUE_JOBS];
-  int group[KUEUE_JOBS]; /* 0: hierarchy, 1: priority, 2: own queue */
+  int group[KUEUE_JOBS]; /* 0: the demand fits into the quota of a node below `ancestor`; 1: it does not; 2: own
+                            queue */
   int ancestor[KUEUE_JOBS];
-  bool strict[KUEUE_JOBS]; /* only without borrowing */
+  bool strict[KUEUE_JOBS]; /* preempted only if the preemptor does not borrow */
 };
 
 static bool allows(enum naive_policy policy, const struct naive_job *preemptor, const struct naive_job *victim) {
@@ -504,7 +505,7 @@ enum kueue_grade { GRADE_NONE, GRADE_HOPELESS, GRADE_PREEMPT, GRADE_RECLAIM, GRA
 
 struct kueue_option {
   enum kueue_grade grade;
-  int level, highest; /* of the worst resource; of all resources */
+  int level, highest; /* borrow level of the worst resource; highest borrow level of all resources */
   enum kueue_grade by_resource[KUEUE_RESOURCES];
 };
 

@@ -61,7 +61,7 @@ struct naive_decision {
 
 /* Returns whether the admitted workloads fit into the quotas and limits. */
 bool naive_kueue_is_sound(const struct naive_cluster *cluster);
-/* Returns whether a workload without quota would fit now with a flavor. */
+/* Returns whether a workload that is not admitted would fit now with a flavor. */
 bool naive_kueue_fits(const struct naive_cluster *cluster, int job, int flavor);
 /* Makes the decisions for all heads; `decisions` has one entry per queue. */
 void naive_kueue_cycle(const struct naive_cluster *cluster, struct naive_decision *decisions);

@@ -3,14 +3,14 @@
  * Sources: Slurm's Fair Tree (fair_tree.html) and its multifactor priority plugin.
  *
  * Usage decays with half-life h. The usage of an account is the sum over its jobs. At time t, a job that ran on g GPUs
- * from b to e counts the integral of g x 2^(-(t - x) / h) over x from b to e. The integral is
- * g x (h / ln 2) x 2^(-(t - e) / h) x (1 - 2^(-(e - b) / h)).
+ * from b to e counts the integral of g x 2^(-(t - x) / h) over x from b to e. The integral is g x (h / ln 2) x 2^(-(t -
+ * e) / h) x (1 - 2^(-(e - b) / h)).
  *
  * Comparing two usages needs tolerances, for two reasons. Sums of doubles depend on the order of summation, so
  * Headroom's sums and these differ in the last bits. Headroom also treats usages as equal if they differ by less than
  * about one millionth. Therefore two usages are equal here if they differ by at most ROUNDING, and they are ordered if
- * they differ by at least DISTINCT (both relative). In between the comparison is undecided, and the result of the run
- * is not compared.
+ * they differ by at least DISTINCT (both relative). Between these two limits the comparison is undecided, and the
+ * result of the run is not compared.
  */
 
 #include "naive_shares.h"

@@ -22,7 +22,7 @@ struct naive_usage {
   double usage_per_share[NAIVE_MAX_TENANTS][NAIVE_MAX_USERS]; /* usage divided by share (rule "classic") */
   double factor[NAIVE_MAX_TENANTS][NAIVE_MAX_USERS]; /* fair-share factor from 0 to 1; 1 is first in the queue */
   bool has_users;                                    /* whether any job of the trace has a user */
-  /* all_gpus: GPUs of the cluster; highest_priority: maximum of all jobs of the trace */
+  /* all_gpus: GPUs of the cluster; highest_priority: maximum of all jobs of the trace, at least 0 */
   double all_gpus, highest_priority;
   int64_t time; /* when the usage was computed */
 };

@@ -15,7 +15,8 @@ struct naive_domain {
   struct naive_domain *child[MAX_LIST];
   int n_children;
   int rank;                                         /* in the order of values within the level */
-  int64_t pods, slices, pods_beside, slices_beside; /* number of pods that fit, without a leader and with a leader */
+  int64_t pods, slices, pods_beside, slices_beside; /* numbers of pods and slices that fit; `_beside`: beside a
+                                                       leader */
   int leaders;
   int64_t affinity;
 };
@@ -180,8 +181,8 @@ static struct naive_domain *smallest_from(const struct naive_task *task, const s
   return best ? best : list->at[from];
 }
 
-/* Moves a domain for the leader to the front: the first domain in which its loss of capacity has no effect. `slices`:
-   capacity is counted in slices, otherwise in pods. */
+/* Moves the domain for the leader to the front: the first domain such that the domains still have enough capacity if
+   the leader is there. `slices`: capacity is counted in slices, otherwise in pods. */
 static void put_leader_first(struct naive_list *list, int64_t needed, bool slices) {
   int64_t all = 0;
   for (int i = 0; i < list->n; i++) all += slices ? list->at[i]->slices : list->at[i]->pods;
@@ -322,7 +323,8 @@ static struct naive_list select_at(struct naive_task *task, int *level, struct n
 
 /* ---- Balanced placement ---- */
 
-/* Returns the number of domains that a greedy selection needs, and its last domains. 0: all domains are not enough. */
+/* Returns the number of domains that a greedy selection needs; 0: all domains are not enough. Sets `*last` and
+   `*last_leader` to the last selected domains without and with a leader; NULL: none. */
 static int greedy(struct naive_task *task, struct naive_list list, int64_t slices, int leaders,
                   struct naive_domain **last, struct naive_domain **last_leader) {
   int i = 0;

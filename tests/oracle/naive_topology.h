@@ -30,7 +30,7 @@ enum naive_mode { NAIVE_REQUIRED, NAIVE_PREFERRED, NAIVE_UNCONSTRAINED, NAIVE_ON
 
 struct naive_pod_set {
   enum naive_mode mode;
-  int level; /* required or preferred */
+  int level; /* the required or preferred level */
   int64_t pod[NAIVE_RESOURCES], leader[NAIVE_RESOURCES];
   bool has_leader;
   int64_t count;

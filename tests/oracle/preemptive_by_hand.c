@@ -214,7 +214,8 @@ static void gittins_index_rises_with_service(void) {
 
 /* ---- The tick scheduler --------------------------------------------------------------------------------- */
 
-/* A scheduler for srtf and las without future events: it advances time by one microsecond and detects changes. */
+/* A scheduler for srtf and las that does not compute any future instant: it advances time by one microsecond at a time
+   and detects changes. */
 struct tick_job {
   enum { FUTURE, ACTIVE, FINISHED } state;
   bool running, visited; /* visited: the current pass has visited the job */

@@ -41,7 +41,7 @@ static bool chance(struct hr__stream *stream, uint32_t percent) {
   return below(stream, 100) < percent;
 }
 
-/* Returns a number of GPUs: usually at most 3, otherwise any number up to the capacity, rarely more than the capacity,
+/* Returns a number of GPUs: often at most 3, otherwise any number up to the capacity, rarely more than the capacity,
    and rarely 0. */
 static uint32_t random_gpus(struct hr__stream *stream, uint32_t capacity) {
   if (chance(stream, 8)) return 0;

@@ -39,7 +39,7 @@ enum { REPLAY_NAMES = 48 };
    64 characters. */
 const char *replay_name(uint32_t name);
 
-/* Jobs sorted by submit. */
+/* A workload and its cluster. The jobs are sorted by submit. */
 struct replay_case {
   struct replay_job *jobs;
   uint32_t n_jobs;
@@ -61,8 +61,8 @@ struct replay_rules {
   enum naive_backfill backfill;
   enum naive_placement_rule placement;
 };
-/* All combinations are numbered from 0 to REPLAY_RULES - 1. Consecutive numbers first differ in the placement, then in
-   the backfill, then in the order. */
+/* All combinations are numbered from 0 to REPLAY_RULES - 1. The placement changes with every number, the backfill with
+   every NAIVE_PLACEMENTS numbers, and the order most rarely. */
 enum { REPLAY_RULES = NAIVE_ORDERS * NAIVE_BACKFILLS * NAIVE_PLACEMENTS };
 /* The first REPLAY_PLAIN_RULES combinations have the orders before EDF in NAIVE_ORDER_TABLE. */
 enum { REPLAY_PLAIN_RULES = NAIVE_EDF * NAIVE_BACKFILLS * NAIVE_PLACEMENTS };

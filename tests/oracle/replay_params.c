@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* A name consists of a stem and a number. LONG_STEM has 64 characters, and `qssf` compares only the first 64
+/* Most names consist of a stem and a number. LONG_STEM has 64 characters, and `qssf` compares only the first 64
    characters, so it ignores the number after this stem. */
 #define LONG_STEM "a-name-that-goes-on-and-on-until-all-that-counts-of-it-has-been-"
 _Static_assert(sizeof LONG_STEM == 64 + 1, "number of characters that qssf compares");

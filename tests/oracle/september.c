@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compares Headroom with the naive scheduler on a real trace with users and tenants: 1,867 jobs of two virtual clusters
    of Helios Venus on 22 nodes x 8 GPUs. Starts and placements must be equal under each order that depends on past usage
-   or on finished jobs. */
+   or on finished jobs, with every backfill except conservative, and with placements `pool` and `best-fit`. */
 
 #include "harness.h"
 #include "headroom/trace_files.h"

@@ -2,7 +2,7 @@
 /*
  * Compares the queue policy with the naive scheduler of naive_gpus.h on random worlds with shared GPUs: the start, the
  * nodes, the GPUs and the instances of every attempt, and the end of every job. Rows of the table below are pairs of a
- * rule and a kind of sharing. For each row, the rule must have had an effect.
+ * rule and a kind of sharing. If a row has at least WORLDS worlds, the rule must have had an effect.
  */
 
 #include "base/random.h"
@@ -481,7 +481,7 @@ static bool compare_world(const struct row *row, uint32_t seed, bool strict, str
   return false;
 }
 
-/* Compares all worlds of a row. `is_new`: Headroom may refuse the row. */
+/* Compares all worlds of a row. `is_new`: if `refusals_fail` is false, Headroom may refuse the row. */
 static void compare_row(const struct row *row, bool is_new) {
   struct effects sum = {0};
   bool refused = false, same = true, verbose = test_argument(1, 0) > 0;
@@ -551,8 +551,7 @@ static const struct row rows[] = {
     {"conservative, MIG islands", WORLD_MIG_ISLANDS, WORLD_CONSERVATIVE},
 };
 
-/* The first argument is 0 for all rows, or the number of a row; the second one is the first seed; the third one the
-   number of worlds. */
+/* Arguments of the test: the number of a row, or 0 for all rows; the first seed; the number of worlds. */
 static void schedules_are_equal(void) {
   uint32_t n_rows = sizeof rows / sizeof *rows, only = test_argument(1, 0);
   bool is_new = false;

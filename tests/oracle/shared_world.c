@@ -107,7 +107,7 @@ static void draw_levels(struct naive_gpus_pool *pool) {
   }
 }
 
-/* The first pool is fixed or on-demand, so that every job can run; the last one is spot. */
+/* The first pool is fixed or on-demand. The last one is spot, except for on-demand-only. */
 static void draw_market(struct world *world, enum world_feature feature) {
   struct naive_gpus_input *in = &world->in;
   for (int p = 0; p < in->n_pools; p++) {

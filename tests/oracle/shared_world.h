@@ -15,7 +15,7 @@ enum world_sharing {
   WORLD_MIG_STATIC,
   WORLD_MIG_DYNAMIC,
   WORLD_MIG_ON_DEMAND,
-  WORLD_MIG, /* any of the three */
+  WORLD_MIG, /* any of these three modes */
   WORLD_ISLANDS,
   WORLD_MIG_ISLANDS
 };

@@ -42,7 +42,8 @@ static struct hr_pool_spec pool_of(char *type, char *names) {
   return (struct hr_pool_spec){.name = type, .gpu = type, .gpu_names = names, .nodes = 1, .gpus_per_node = 8};
 }
 
-/* A family selects all members, unless a pool has exactly that type. */
+/* A name selects the pools of this GPU type. If there are none, it selects the pools that list this name in
+   `gpu_names`. */
 static void selections(void) {
   char a40[] = "A100-40", a80[] = "A100-80", h100[] = "H100", rtx[] = "RTX-4090", v100[] = "V100", lower[] = "a100";
   char a40_names[] = "A100|A100-SXM4-40GB", a80_names[] = "A100|A100-SXM4-80GB", h100_names[] = "H100-80GB-HBM3";
@@ -193,7 +194,8 @@ static void fallback_allows_replacement(void) {
   CU_ASSERT(mig.pool[1] == HR_NONE && mig.reason[1] == HR_REASON_MIG_PROFILE);
 }
 
-/* The fallback is for jobs that find no instance. The pool of whole GPUs is the first one, and all its GPUs are free.
+/* The fallback is only for jobs for which the cluster has no instance. Job 0 runs in the pool with MIG, although the
+   pool of whole GPUs is first and free.
  */
 static void instances_are_preferred(void) {
   struct seen both = run(1, 1, true);

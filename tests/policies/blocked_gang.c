@@ -55,8 +55,8 @@ static void blocked_gang_is_rejected(void) {
   hr_result_destroy(result);
 }
 
-/* Two tasks of 9 GiB are placed on one GPU of 16 GiB, because GPU memory is not reserved: they would run out of memory
-   in each attempt. Two tasks of 8 GiB fit. */
+/* GPU memory is not reserved. So the two tasks of job 0, of 9 GiB each, would be placed on one GPU of 16 GiB and would
+   run out of memory in each attempt. Therefore the job is rejected. The two tasks of job 1, of 8 GiB each, fit. */
 static void gang_without_memory_is_rejected(void) {
   static char name[] = "pool", gpu[] = "GPU";
   static const char *const policies[] = {NULL, "gang-slice", "rounds"};

@@ -48,13 +48,15 @@ static int64_t carbon_of(const struct world *world, int64_t begin_us, int64_t le
   return sum;
 }
 
-/* Whether a start is allowed: a multiple of the step, and the window is known. */
+/* Returns whether a job may start after `delay_us`: either immediately, or at a multiple of the step such that the
+   intensity during the whole run is known. */
 static bool may_start(const struct world *world, int64_t delay_us, int64_t length_us) {
   bool is_known = world->job.from_us + delay_us + length_us <= world->end_us;
   return delay_us == 0 || ((!world->job.step_us || delay_us % world->job.step_us == 0) && is_known);
 }
 
-/* Returns the best start; of equal starts the earliest. `rate`: by saved carbon per time, otherwise by carbon. */
+/* Returns the best delay of the start; of equally good delays, the shortest. `rate`: the best start saves the most
+   carbon per time from the submission to the end of the job; otherwise the best start has the least carbon. */
 static int64_t best_start(const struct world *world, bool rate) {
   const struct hr__carbon_job *job = &world->job;
   int64_t best = 0, best_carbon = carbon_of(world, job->from_us, job->length_us), now = best_carbon;
@@ -85,7 +87,7 @@ static void starts_are_the_best(void) {
   }
 }
 
-/* Marks the best `length_us` microseconds by selecting the remaining minimum repeatedly. */
+/* Marks the `length_us` microseconds with the least carbon, by repeatedly selecting the first unmarked minimum. */
 static void mark_best(const struct world *world, bool *used) {
   int64_t n = world->job.length_us + world->job.slack_us;
   for (int64_t left = world->job.length_us; left > 0; left--) {
@@ -184,7 +186,7 @@ static void quantiles_are_by_time(void) {
     if (n > 0) {
       qsort(values, (size_t)n, sizeof *values, by_value);
       int64_t tenths = below(&random, 11),
-              place = (tenths * n + 9) / 10; /* place / n of the values are at most the place-th value */
+              place = (tenths * n + 9) / 10; /* the place-th smallest of n values is the quantile */
       CU_ASSERT(hr__carbon_quantile(world.series, world.job.from_us, to_us, (double)tenths / 10, &parts, &value));
       CU_ASSERT_EQUAL(value, values[place ? place - 1 : 0]);
     }
@@ -198,7 +200,9 @@ static void quantiles_are_by_time(void) {
 /* Monday 2020-01-06T00:00Z */
 #define MONDAY_US (INT64_C(1578268800) * HR_SECOND_US)
 
-/* For every half hour of a week: the next instants at 9:00 that the rules permit, found by a forward search. */
+/* For every half hour of a week: the next Monday at 9:00 and the next Monday or Thursday at 9:00, found by a forward
+   search. The slack to the next workday is 0 during working hours (Monday to Friday, 9:00 to 17:00), and otherwise ends
+   at 9:00. */
 static void the_calendar_is_that_of_the_paper(void) {
   for (int64_t half = 0; half < 7 * 48; half++) {
     int64_t end_us = MONDAY_US + half * HOUR_US / 2, day = half / 48, time_half = half % 48, t;

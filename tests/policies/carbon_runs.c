@@ -87,7 +87,7 @@ static int64_t carbon_of(const struct world *world, int64_t begin, int64_t lengt
   return sum;
 }
 
-/* Returns the start of a job that is not interrupted. */
+/* Returns the planned start of a job by a rule that does not interrupt jobs. */
 static int64_t planned_start(const struct world *world, int job) {
   bool uses_mean = world->by_average && world->rule != CONTIGUOUS;
   int64_t from = world->jobs[job].submit_us, wait = is_short(world, job) ? world->short_wait_us : world->wait_us;
@@ -108,7 +108,7 @@ static int64_t planned_start(const struct world *world, int job) {
   return from + best;
 }
 
-/* Marks the ticks in which a job runs that can be interrupted. */
+/* Marks the ticks in which a job runs, by a rule that interrupts jobs. */
 static void run_interrupted(struct world *world, int job) {
   int64_t from = world->jobs[job].submit_us, left = world->jobs[job].work_us;
   int64_t wait = is_short(world, job) ? world->short_wait_us : world->wait_us, sorted[100], threshold;
@@ -126,7 +126,7 @@ static void run_interrupted(struct world *world, int job) {
     for (; i > 0 && sorted[i - 1] > value; i--) sorted[i] = sorted[i - 1];
     sorted[i] = value;
   }
-  threshold = sorted[29]; /* 30 of 100 ticks have at most this intensity */
+  threshold = sorted[29]; /* at least 30 of the 100 ticks have at most this intensity */
   for (int64_t t = from; left > 0; t++) {
     world->runs[job][t] = world->intensity[t] < threshold || wait <= 0;
     left -= world->runs[job][t];
@@ -142,8 +142,8 @@ static uint32_t reserved_in_use(const struct world *world, int64_t t) {
   return sum;
 }
 
-/* The reserved nodes that a waiting job can observe: without the nodes that were in use within the lag, unless they are
-   in use again. */
+/* Returns the number of free reserved nodes that a waiting job knows of: `free_now` minus the nodes that became free
+   within the lag. */
 static uint32_t seen(const struct world *world, int64_t t, uint32_t free_now) {
   uint32_t freed = 0;
   for (int i = 0; i < N_JOBS; i++)
@@ -221,7 +221,7 @@ static bool run(const struct world *world, struct record *record) {
   set_us(&lab, "carbon_short_s", world->short_us);
   set_us(&lab, "carbon_step_s", world->step_us);
   set_us(&lab, "carbon_lag_s", world->lag_us);
-  for (size_t i = 0; i < lab.policy.n_params; i++) /* the bound of this parameter is a second */
+  for (size_t i = 0; i < lab.policy.n_params; i++) /* set directly, because text cannot set less than a second */
     if (strcmp(lab.policy.ops->params[i].key, "carbon_lookahead_s") == 0) lab.policy.params[i].real = 100e-6;
   for (int i = 0; i < N_JOBS; i++) lab_add_job(&lab, world->jobs[i]);
   bool fine = lab_run(&lab, &observer);

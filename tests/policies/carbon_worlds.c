@@ -140,8 +140,9 @@ static void all_combinations_run(void) {
   CU_ASSERT(n_pauses > 500 && n_failures > 100); /* the worlds must contain all tested cases */
 }
 
-/* With enough GPUs and without failures, jobs meet their deadlines if they would meet them without a wait, although
-   they restart after interruptions. `may_fail`: jobs write checkpoints, because nodes could fail; none does. */
+/* With enough GPUs and without failures, jobs meet their deadlines, because they would meet them if they started at
+   once. This includes restarts after interruptions. `may_fail`: nodes could fail, so jobs write checkpoints, but no
+   node fails during the run. */
 static void check_deadlines(struct hr__stream *random, const char *rule, bool may_fail, uint32_t *n_pauses) {
   static struct world world;
   const int64_t interval_us = HR_SECOND_US * (300 + below(random, 900)), write_us = HR_SECOND_US * below(random, 100);

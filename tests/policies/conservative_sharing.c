@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Conservative backfill with per-GPU allocation and with topology constraints: examples with known starts, and
-   relations between runs on different models of the same cluster, and between partial and full plans. */
+/* Conservative backfill with per-GPU allocation: examples with known starts, the same cluster with counted and with
+   per-GPU allocation, and partial plans compared with full plans (policies/queue/backfill/conservative.c). */
 
 #include "harness.h"
 #include "lab.h"
@@ -117,8 +117,8 @@ static void single_gpu_nodes_equal_counted_nodes(void) {
 
 /* ---- Partial and full plans ------------------------------------------------------------------------- */
 
-/* Adds jobs that wait in a long queue: small and large ones, with exact limits, with longer ones, or, if `overruns`,
-   also with shorter ones. `shares`: some jobs request a share of a GPU. */
+/* Adds jobs that wait in a long queue: small and large jobs. Limits are at least the run times. `overruns`: the limits
+   of some jobs are shorter than their run times. `shares`: some jobs request a share of a GPU. */
 static void add_crowd(struct lab_dice *dice, uint32_t max_gpus, bool shares, bool overruns) {
   uint32_t exact = lab_roll(dice, 101), gap = 1 + lab_roll(dice, 40);
   int64_t at_us = 0;
@@ -136,8 +136,8 @@ static void add_crowd(struct lab_dice *dice, uint32_t max_gpus, bool shares, boo
   }
 }
 
-/* Runs a crowd. With preemption by priority the queue has subqueues, for which plans are full. All priorities are
-   equal, so no job is preempted. `by_gpu`: per-GPU allocation. */
+/* Runs the jobs of add_crowd. `full`: plans are full, because preemption by priority divides the queue into subqueues.
+   All priorities are equal, so no job is preempted. `by_gpu`: per-GPU allocation. */
 static void run_crowd(uint32_t seed, bool by_gpu, bool full, int64_t *start_us) {
   static const char *const placements[] = {"first-fit", "best-fit", "worst-fit", "pool"};
   static const char *const orders[] = {"fifo", "sjf", "largest"};

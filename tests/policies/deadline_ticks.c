@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compares the policy `deadline` with ticks with a second implementation, which follows the published simulator of Wu
-   et al. ("Can't Be Late", NSDI'24) and advances one gap of the record at a time. Costs, work and ends of each job must
-   agree, on random records and on recorded spot capacity. The means must agree with those of the authors' own code. */
+   et al. ("Can't Be Late", NSDI'24) and advances one gap (time step) of the record at a time. Costs, work and ends of
+   each job must agree, on random records and on recorded spot capacity. The means must agree with those of the authors'
+   own code. */
 
 #include "spot_job.h"
 
@@ -27,12 +28,13 @@ struct naive {
   bool loose;
 };
 
-/* Whether C / R < share. */
+/* Returns whether C / R < share, with the remaining work C and the remaining time R until the deadline. */
 static bool is_loose(const struct naive *it, double share) {
   return (double)(it->work - it->done) < share * (double)(it->deadline - it->tick * it->gap);
 }
 
-/* Returns (completed work - work at an even pace until now) x duration of the pace. */
+/* Returns (completed work - work at an even pace until `at`) * (duration of the pace). The even pace begins at
+   pace_tick and completes the work at the deadline. */
 static int64_t ahead(const struct naive *it, int64_t at) {
   int64_t from = it->pace_tick * it->gap;
   return (it->done - it->pace_done) * (it->deadline - from) - (at - from) * (it->work - it->pace_done);
@@ -210,7 +212,7 @@ static bool no_record(void) {
   return real_trace_missing(REAL_TRACES_DIR "/spot-skypilot/availability/1-node/aws-02-15-2023/us-east-1a_v100_1.json");
 }
 
-/* The means of the authors' code. The cheaper rule without hysteresis is the reason for the parameter. */
+/* With ticks, the expected means are those of the authors' code. The rule is cheaper without hysteresis. */
 static void means_of_the_authors_agree(void) {
   static const struct {
     enum spot_rule rule;

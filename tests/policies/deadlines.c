@@ -88,9 +88,9 @@ static struct deadline_case draw_case(void) {
   return c;
 }
 
-/* Checks random cases with `max_tick` steps between decisions, or fewer; 0: without ticks. If spot capacity is lost
-   between ticks, the job waits for the next tick, which may be too late for its deadline. The omniscient rule ends at
-   the last tick that is not after the deadline; the other rules may end later, up to the deadline. */
+/* Checks random cases with 1 to `max_tick` steps between decisions; 0: without ticks. If spot capacity is lost between
+   ticks, the job waits for the next tick, which may be too late for its deadline. The omniscient rule ends at the last
+   tick that is not after the deadline; the other rules may end later, up to the deadline. */
 static void check_cases(uint32_t max_tick) {
   uint32_t n_more_expensive = 0, n_missed = 0, n_feasible = 0, n_below = 0;
   random_state = 7 + max_tick;

@@ -111,8 +111,8 @@ static void weighted_tenants_share_by_weight(void) {
   for (uint32_t number = 0; number < CASES; number++) check_backlog(number, true);
 }
 
-/* Ten GPUs. Tenant 1 is served first and has a very small weight, so that one of its jobs outweighs all jobs of the
-   other tenant. */
+/* Ten GPUs. Tenant 1 is served first and has a very small weight, so its share with one job exceeds the share of tenant
+   2 with any number of jobs. Tenant 1 gets one GPU, and tenant 2 gets nine. */
 static void one_job_of_a_tenant_with_small_weight(void) {
   struct lab lab;
   lab_begin(&lab);

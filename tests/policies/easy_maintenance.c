@@ -50,7 +50,8 @@ static int size_of(const struct naive *naive, int pool) {
   return (int)naive->world->pools[pool].gpus_per_node;
 }
 
-/* Returns the window of a node that contains the second `at`, with its lead time if `lead`; -1: none. */
+/* Returns the number of the window of a node that contains the second `at`, and sets `*end` to the end of this window.
+   Returns -1 if no window contains it. `lead`: the lead time is part of the window. */
 static int window_at(const struct naive *naive, int pool, int node, int64_t at, bool lead, int64_t *end) {
   const struct hr_pool_spec *spec = &naive->world->pools[pool];
   for (uint32_t w = 0; w < spec->n_maintenance; w++) {
@@ -66,7 +67,8 @@ static int window_at(const struct naive *naive, int pool, int node, int64_t at, 
   return -1;
 }
 
-/* Returns whether a job with this limit avoids a window. */
+/* Returns whether a job with this limit must avoid a window. If the limit exceeds the time between two repetitions, it
+   cannot. */
 static bool avoids(const struct naive *naive, int pool, int w, int64_t limit) {
   const struct hr_maintenance *window = &naive->world->windows[pool][w];
   return !window->repeat_us || limit <= (window->repeat_us - window->duration_us) / S;
@@ -122,7 +124,8 @@ static struct placing place_at(const struct naive *naive, int job, int64_t from,
   return place(naive, free, (int)naive->world->gpus[job]);
 }
 
-/* The earliest second at which the head fits. Capacity increases only when a job or a window ends. */
+/* Returns the earliest second at which `job` fits, or NO_TIME_S. Capacity increases only when a job or a window
+   ends. */
 static int64_t earliest(const struct naive *naive, int job) {
   for (int64_t at = naive->now; at < HORIZON_S; at++) {
     bool may_grow = at == naive->now;
@@ -144,7 +147,8 @@ static void begin(struct naive *naive, int job, struct placing placing) {
   naive->at[job] = placing;
 }
 
-/* Returns whether a job may run at a placement without a delay of the head. */
+/* Returns whether a job may run at a placement without a delay of the head, the first waiting job, which has a
+   reservation. */
 static bool leaves_head(struct naive *naive, int job, struct placing placing) {
   if (naive->head < 0 || naive->now + naive->limit[job] <= naive->reserved) return true;
   int64_t start = naive->start[job];
@@ -165,7 +169,7 @@ static void naive_pass(struct naive *naive) {
     bool is_same = memcmp(&first, &clear, sizeof first) == 0;
     bool may = first.pool >= 0 && clear.pool >= 0;
     if (may && leaves_head(naive, job, first) && leaves_head(naive, job, clear)) {
-      /* the rule finds the same nodes if the job reaches no window on them */
+      /* windows can force the rule to use other nodes */
       naive->other_nodes += !is_same;
       begin(naive, job, clear);
     } else if (naive->head < 0) {

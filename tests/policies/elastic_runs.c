@@ -61,7 +61,7 @@ static void end_segment(struct elastic_world *world, uint32_t job, int64_t now_u
   world->gpu_us[job] += (uint64_t)(now_us - world->since_us[job]) * world->has[job];
 }
 
-/* Whether a job could continue if it lost any one of its nodes. */
+/* Returns whether a job could continue if it lost any one of its nodes. */
 static bool may_go_on(const struct elastic_world *world, uint32_t job, const struct hr_placement *placement) {
   uint32_t gpus = gpus_of(placement);
   bool may = placement->n_slices > 1;
@@ -294,7 +294,8 @@ static void expect_conservation(const struct elastic_world *world) {
   }
 }
 
-/* Runs worlds that `prepare` draws, with and without checked mode. `fallback`: their number without an argument. */
+/* Runs worlds that `prepare` draws, with and without checked mode. `fallback`: number of worlds unless the test has an
+   argument. */
 static void conserve(const char *policy, void (*prepare)(struct elastic_world *world), uint32_t fallback) {
   static struct elastic_world world;
   uint32_t n_resizes = 0, n_evictions = 0;
@@ -497,7 +498,7 @@ static void describe_cluster(struct kai_cluster *c, const struct elastic_world *
   }
 }
 
-/* Adds a job with its pods where they are. */
+/* Adds a job, with the present nodes of its pods. */
 static void describe_job(struct kai_run *x, uint32_t id) {
   struct kai_cluster *c = &x->described;
   const struct elastic_world *world = x->world;
@@ -584,7 +585,7 @@ static bool naive_cycle(struct kai_run *x, int64_t now_us) {
   return some;
 }
 
-/* Lets the jobs work for a second. Returns whether one ends. */
+/* Lets the jobs work for a second. Returns whether a job ends. */
 static bool naive_second(struct kai_run *x, int64_t now_us) {
   bool some = false;
   for (uint32_t i = 0; i < x->world->n_jobs; i++) {

@@ -76,7 +76,9 @@ static void number_of_rows_is_limited(void) {
   hr_result_destroy(result);
 }
 
-/* The restart overhead is 40 s and slices last 30 s, so a job makes no progress in its slice. The slice is extended. */
+/* The restart overhead is 40 s and slices last 30 s, so a restarted job makes no progress in its slice. Its slice is
+   extended to 60 s, with 20 s of work. Job 0 works from 0 s to 30 s, 100 s to 120 s and 220 s to 230 s. Job 1 works
+   from 30 s to 60 s, 160 s to 180 s and 270 s to 280 s. */
 static void slice_without_progress_is_extended(void) {
   struct hr_result *result =
       small_run((struct small_run){ONE_NODE, .n_jobs = 2, .work_s = {60, 60}, .gpus = {8, 8}, .restart_s = 40});

@@ -181,7 +181,8 @@ static void cost_equals_exhaustive_search(void) {
   CU_ASSERT(met > 5 && met < 30);
 }
 
-/* Two jobs, and one GPU of each of two types. The first job is ten times as fast on the first type. */
+/* Two jobs, and one GPU of each of two types. The first job has the speeds 1 and 0.1, the second 1 and 0.9. With half
+   of each GPU, their rates are 0.55 and 0.95, which is level 1 for both. */
 static void two_jobs_on_two_types(void) {
   struct small small = {.problem = {.n_kinds = 2, .n_pools = 2, .max_level = (double)INFINITY},
                         .kinds = {{1, 1, 1 / 0.55}, {1, 1, 1 / 0.95}},

@@ -22,7 +22,7 @@ static bool in(int status, int set) {
   return set >> status & 1;
 }
 
-/* The number of pods of a pod set with a status in `statuses`. */
+/* Returns the number of pods of a pod set with a status in `statuses`. */
 static int count(const struct naive *s, uint32_t set, int statuses) {
   int n = 0;
   for (uint32_t p = 0; p < s->cluster->n_pods; p++)
@@ -120,7 +120,7 @@ static void divide(struct naive *s, uint32_t parent, int r, double total) {
       for (uint32_t q = 0; q < s->cluster->n_queues && left > 0; q++) {
         const double more = wanted(s, q, r) - s->fair[q][r], weight = queues[q].share[r].weight;
         if (queues[q].parent != parent || queues[q].priority != priority || more <= 0 || weight == 0) continue;
-        /* Without past usage, the second term is also the weight, so the factor of 2 cancels out. */
+        /* The second term of KAI depends on past usage. Without past usage it equals the first term. */
         const double part = amount * ((weight / weights + weight / weights) / 2);
         const double given = more <= part ? more : floor(part);
         remainder[q] = more <= part ? 0 : part - given > 0 ? part - given : remainder[q];
@@ -185,7 +185,7 @@ struct part {
   int pods[NAIVE_PODS];
 };
 
-/* Pods that no longer belong to a victim. */
+/* By pod: whether the search for victims has already taken it. */
 typedef bool gone_pods[NAIVE_PODS];
 
 static const gone_pods none_gone;
@@ -197,7 +197,8 @@ static int active_in(const struct naive *s, uint32_t set, const bool *gone) {
   return n;
 }
 
-/* The pod sets of a job in their order. */
+/* Sorts the pod sets of a job: sets below their minimum are first, the others by the ratio of active pods to the
+   minimum. Returns their number. */
 static int sorted_sets(const struct naive *s, uint32_t job, const bool *gone, int *sets) {
   const struct hr__kai_job *j = &s->cluster->jobs[job];
   int n = 0;
@@ -266,7 +267,7 @@ struct tree {
   bool victims;
   const bool *gone;
   const struct part *part;
-  int heap[NAIVE_QUEUES + 1][NAIVE_JOBS], n[NAIVE_QUEUES + 1]; /* the last one: top queues */
+  int heap[NAIVE_QUEUES + 1][NAIVE_JOBS], n[NAIVE_QUEUES + 1]; /* the last heap: the top queues */
   bool built, linked[NAIVE_QUEUES], dirty[NAIVE_QUEUES];
   double popped[NAIVE_QUEUES][HR__KAI_RESOURCES];
 };
@@ -518,8 +519,8 @@ static bool place_pod(struct naive *s, int p, const bool *allowed, bool wait) {
   return true;
 }
 
-/* Places the next pods of a job, or those of the part. Places either all or none; returns whether they were placed.
-   `wait`: the pods are only pipelined. */
+/* Places the next pods of a job, or those of the part. Places either all of these pods or none, and returns whether
+   they were placed. `wait`: the pods are only pipelined. */
 static bool place_job(struct naive *s, uint32_t job, const struct part *part, const bool *allowed, bool wait) {
   int pods[NAIVE_PODS], sets[NAIVE_PODS], n;
   double request[3] = {0};
@@ -748,8 +749,8 @@ static void evict_group(struct search *x, int g, bool *evicted) {
   }
 }
 
-/* Searches for a placement after groups of pods are evicted. Returns whether an allowed one was found; the state is
-   then the result. Otherwise, the state is reset to the start. */
+/* Searches for a placement after groups of pods are evicted. Returns whether an allowed placement was found. The state
+   is then that after the placement; otherwise it is reset to the start. */
 static bool try_groups(struct search *x) {
   struct naive *s = x->s;
   const int last = x->n_groups > x->n_recorded ? (int)pod_of(s, x->groups[x->n_groups - 1][0])->job : -1;

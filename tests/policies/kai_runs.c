@@ -144,7 +144,8 @@ static uint32_t started_at(const struct world *world, int64_t at_s, uint32_t que
   return n;
 }
 
-/* Of 12 GPUs, 6 are quota; the others are divided by the weights 2 and 1. */
+/* Queue a has a quota of 2 GPUs and b of 4. The other 6 of 12 GPUs are divided by the weights 2 and 1. So both queues
+   get 6. */
 static void weights_divide_what_exceeds_the_quotas(void) {
   static struct world world;
   begin(&world, 3, 4);
@@ -158,7 +159,8 @@ static void weights_divide_what_exceeds_the_quotas(void) {
   CU_ASSERT_EQUAL(started_at(&world, 0, b), 6);
 }
 
-/* A queue reclaims its quota. The victims have a grace period of 30 s, and run again when there is capacity. */
+/* At 100 s, two jobs of queue b reclaim its quota from two of the four jobs of a. The victims have a grace period of 30
+   s. They lose their work and run again from 630 s, when the jobs of b end. */
 static void quota_is_reclaimed(void) {
   static struct world world;
   begin(&world, 4, 8);
@@ -175,7 +177,7 @@ static void quota_is_reclaimed(void) {
   CU_ASSERT_EQUAL(world.end_us[3], 1630 * HR_SECOND_US);
 }
 
-/* The same, if jobs are protected for 300 s after their start. */
+/* The same, if jobs are protected for 300 s after their start. With the grace period, the job of b starts at 330 s. */
 static void minimum_run_time_delays_reclaim(void) {
   static struct world world;
   begin(&world, 2, 8);
@@ -199,7 +201,7 @@ static void priority_preempts_within_a_queue(void) {
   CU_ASSERT_EQUAL(world.start_us[low], 180 * HR_SECOND_US);
 }
 
-/* A job of priority 100 is not preemptible, and must not exceed the quota. */
+/* Jobs of priority 100 are not preemptible, and together must not exceed the quota of 8 GPUs. */
 static void jobs_that_are_not_preemptible_stay_within_the_quota(void) {
   static struct world world;
   begin(&world, 2, 8);
@@ -224,7 +226,8 @@ static void limits_hold(void) {
   CU_ASSERT_EQUAL(world.first_us[two], 100 * HR_SECOND_US);
 }
 
-/* Two nodes with two free GPUs each: a job moves, so that a job with four GPUs fits. */
+/* At 100 s, two nodes have two free GPUs each. A job moves to the other node, with a grace period of 30 s, so that a
+   job with four GPUs fits. Without consolidation, this job waits until 1,000 s. */
 static void consolidation_makes_room(void) {
   static struct world world;
   begin(&world, 2, 4);
@@ -261,7 +264,7 @@ static void depth_limits_the_jobs_of_a_queue(void) {
   }
 }
 
-/* Four jobs with 0.4 of a GPU fit on two GPUs. */
+/* Four jobs with 0.4 of a GPU fit on two GPUs; the fifth job waits. */
 static void jobs_share_gpus(void) {
   static struct world world;
   begin(&world, 1, 2);
@@ -273,8 +276,8 @@ static void jobs_share_gpus(void) {
   CU_ASSERT_EQUAL(world.first_us[4], 100 * HR_SECOND_US);
 }
 
-/* Queue a held all 8 GPUs for a part of the time before 20 jobs with one GPU arrive. Expects that a starts `n` of them
-   and b the others. */
+/* Queue a held all 8 GPUs for the first `held_s` seconds. At `at_s`, 20 jobs with one GPU arrive. Expects that a then
+   starts `n` jobs and b starts 8 - n. */
 static void expect_division(const struct hr_kai_usage *usage, double k, int64_t held_s, int64_t at_s, uint32_t n) {
   static struct world world;
   begin(&world, 1, 8);
@@ -292,16 +295,21 @@ static void expect_division(const struct hr_kai_usage *usage, double k, int64_t 
 }
 
 /*
- * Both weights are a half. A part that is reduced by the past is 1/2 + k (1/2 - usage).
+ * Both weights are 1/2. The part of a queue, which is reduced by its past usage, is 1/2 + k * (1/2 - usage). The GPUs
+ * are divided in proportion to the parts. Queue b has no past usage, so its part is 1 if k is 1.
  *
- * - a held all for 300 of 900 s, so its usage is 1/3: the parts are 2/3 and 1, which is 3.2 and 4.8 of 8 GPUs. In whole
- *   units this is 3 and 4. The last unit is for b, which has the larger remainder. With k = 0, both get 4.
- * - in the last 450 s, a held all for 225 s if it held until 675 s: 1/2 and 1 of 1.5, that is 8/3 and 16/3.
- * - tumbling windows of 600 s: the second one began at 600 s, and a held nothing in it.
- * - half-life 300 s, a held until 300 s, now it is 900 s: the integrals are (1 - 1/2) / 4 = 1/8 and 1 - 1/8 = 7/8, so
- *   usage is 1/7: the parts are 6/7 and 1, that is 48/13 = 3.69 and 4.31. The last unit is for a.
- * - usage is read at multiples of 800 s: after 900 s that of 800 s counts, 3/8: the parts are 5/8 and 1, that is 3.08
- *   and 4.92. At 1600 s it is 3/16, and the parts are 13/16 and 1: 3.59 and 4.41.
+ * - a held all GPUs for 300 of 900 s, so its usage is 1/3: the parts are 2/3 and 1, which gives 3.2 and 4.8 of 8
+ *   GPUs. In whole GPUs this is 3 and 4. The last GPU is for b, which has the larger remainder. With k = 0, both get 4.
+ *   If a held all GPUs for all 900 s, its part is 0.
+ * - sliding window of 450 s: if a held all GPUs until 675 s, it held them for 225 of the last 450 s. The parts are
+ *   1/2 and 1, which gives 8/3 and 16/3. If a held them until 450 s, its usage is 0.
+ * - tumbling windows of 600 s: the second window began at 600 s. If a held all GPUs until 600 s, its usage is 0. If
+ *   it held them until 750 s, its usage at 900 s is 1/2.
+ * - half-life of 300 s: a held all GPUs until 300 s, now it is 900 s. The integrals of the decaying weights are 1/4 -
+ *   1/8 = 1/8 (until 300 s) and 1 - 1/8 = 7/8 (until 900 s), so the usage of a is 1/7. The parts are 6/7 and 1, which
+ *   gives 48/13 = 3.69 and 4.31. The last GPU is for a.
+ * - usage is read at multiples of 800 s: at 900 s the usage at 800 s counts, which is 3/8. The parts are 5/8 and 1,
+ *   which gives 3.08 and 4.92. At 1,600 s the usage is 3/16, and the parts are 13/16 and 1: 3.59 and 4.41.
  */
 static void past_usage_reduces_the_fair_share(void) {
   const struct hr_kai_usage sliding = {.enabled = true,
@@ -331,8 +339,9 @@ static void past_usage_reduces_the_fair_share(void) {
 }
 
 /* Past usage causes reclaim even without other events. Queue a has held all GPUs for 100 s, so the fair share of b is
-   all of them. At t, the usage of a is 100 / t and that of b is (t - 101) / t, and the parts are 1 minus these. From t
-   = 178.6 s on, a gets more than 3.5 of 8 GPUs, so 4. The next reading is at 180 s. */
+   all of them. At the time t, the usage of a is 100 / t and that of b is (t - 101) / t, and the parts are 1 minus these
+   values. So a gets 8 (t - 100) / (t + 1) GPUs, which is more than 3.5, and so 4 in whole GPUs, from t = 178.6 s on.
+   The next reading is at 180 s, and the job starts in the next cycle. */
 static void past_usage_is_read_while_jobs_wait(void) {
   static struct world world;
   begin(&world, 1, 8);

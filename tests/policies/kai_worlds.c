@@ -44,7 +44,7 @@ static void make_nodes(struct kai_world *world) {
   }
 }
 
-/* A quota or limit: often unlimited. */
+/* Draws a quota or limit, which is limited in one of `one_in` cases. */
 static int64_t draw_bound(struct kai_world *world, int64_t unit, uint32_t one_in) {
   return below(world, one_in) == 0 ? (int64_t)below(world, 6) * unit : HR__KAI_UNLIMITED;
 }

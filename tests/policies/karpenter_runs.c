@@ -66,7 +66,7 @@ static struct hr_node_pool *add_node_pool(struct world *world, uint32_t first, u
   return &world->node_pools[i];
 }
 
-/* A node pool of the first pool, whose nodes are removed only because of drift. */
+/* Adds a node pool of the first pool. Its nodes are removed only because of drift. */
 static struct hr_node_pool *add_drifting(struct world *world, int64_t *drifts_us, uint32_t n_drifts) {
   struct hr_node_pool *pool = add_node_pool(world, 0, 1);
   pool->consolidation = HR_CONSOLIDATION_NEVER;
@@ -131,8 +131,9 @@ static struct hr_result *run(struct world *world) {
 /* ---- Nodes that are requested ---- */
 
 /* Two jobs within a second are one batch, and get one node: the cheapest node on which both fit. The third job needs a
-   node of 8 GPUs. The last one takes 3 nodes of 4 GPUs, which cost less than 2 of 8. A pass finds empty nodes, which
-   are removed 15 s later; then the next series of passes begins. */
+   node of 8 GPUs. The last job takes 3 nodes of 4 GPUs, which cost less than 2 nodes of 8. A pass searches for empty
+   nodes every 10 s. Empty nodes are removed 15 s after the pass that finds them. A pass follows immediately after this
+   removal, and then one every 10 s. */
 static void nodes_are_the_cheapest_ones(void) {
   struct world world;
   init(&world);
@@ -200,7 +201,7 @@ static void weights_and_limits_hold(void) {
 }
 
 /* The cheapest pool has no capacity. It is not tried again for 180 s, so the second job gets the other pool without a
-   failure. For the third job, after 182 s, the cheapest pool fails again. */
+   failure. For the third job, at 181 s, the cheapest pool is tried and fails again. */
 static void pools_without_capacity_are_left_out(void) {
   struct world world;
   init(&world);
@@ -272,9 +273,10 @@ static void budgets_hold(void) {
   }
 }
 
-/* Ten nodes are empty at 101 s. A budget of 0 nodes applies for an hour after each midnight, on Fridays, or for some
-   time from 2 min on. In the last case it prevents at 125 s the removal of the nodes that were found at 110 s. The run
-   begins at a midnight: on Thursday 1970-01-01, or a day later. */
+/* Ten nodes are empty at 101 s. They are removed 15 s after the first pass at which the budget of 0 nodes does not
+   apply, `found_s`. The schedules are midnight, midnight on Fridays, 00:02, and every half hour. In the case 00:02, the
+   pass at 110 s finds the nodes, but at 125 s the budget prevents their removal; passes then continue every 10 s until
+   3,725 s. The run begins on Thursday, 1970-01-01, at 00:00, a day later, or a second before that. */
 static void budgets_follow_their_schedules(void) {
   static char midnight[] = "0 0 * * *", friday[] = "0 0 * * fri", two_min[] = "2 0 * * *", often[] = "*/30 * * * *";
   static const struct {
@@ -434,7 +436,8 @@ static void drifted_nodes_are_replaced(void) {
   }
 }
 
-/* A node that was replaced at 500 s drifts again at 503 s, which the pass at 510 s finds; its replacement does not. */
+/* At 500 s a replacement of the node is requested. The template changes again at 503 s, so the replacement, which boots
+   until 504 s, has drifted. The pass at 510 s requests another node, which boots until 514 s and does not drift. */
 static void nodes_drift_again(void) {
   static int64_t drifts_us[] = {503 * S, 500 * S};
   struct world world;
@@ -476,7 +479,7 @@ static void empty_nodes_go_first(void) {
 }
 
 /* A node drifts whose job fits on another node. It is removed without a replacement, and the job starts again on the
-   other node. The other node is then in use by this job; it is replaced at the next pass. */
+   other node. The other node has drifted, too, and is replaced at the next pass. */
 static void jobs_of_drifted_nodes_move(void) {
   static int64_t drift_us[] = {500 * S};
   struct world world;
@@ -509,9 +512,8 @@ static void drifted_nodes_are_replaced_at_any_price(void) {
     pool->n_drifts = (uint32_t)drifts;
     add_job(&world, 0, 600 * S, 1);
     struct hr_result *result = run(&world);
-    /* the expensive node runs the job from 540 s on. At 550 s the pass finds the cheap one, which replaces it from 565
-       s to 605 s
-     */
+    /* The expensive node runs the job from 540 s on. The pass at 540 s finds that a cheap node would suffice. It is
+       requested at 555 s, and the job starts again on it at 595 s. */
     CU_ASSERT_EQUAL(result->pools[1].launches, (uint64_t)drifts);
     CU_ASSERT_EQUAL(result->ended_us[0], (drifts ? 595 + 600 : 641) * S);
     hr_result_destroy(result);
@@ -544,7 +546,7 @@ static void spot_nodes_are_replaced_by_spot_nodes(void) {
   }
 }
 
-/* Two spot nodes are replaced by one without this minimum. */
+/* Two spot nodes are replaced by one. The minimum of 15 pools does not apply to this case. */
 static void several_spot_nodes_become_one(void) {
   for (int is_allowed = 0; is_allowed <= 1; is_allowed++) {
     struct world world;

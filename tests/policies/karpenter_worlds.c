@@ -17,7 +17,7 @@
 
 #define S HR_SECOND_US
 
-/* ---- The product ---- */
+/* ---- Headroom ---- */
 
 struct setup {
   struct hr_pool_spec pools[NAIVE_TYPES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The kinetic tournament, compared with a scan over all contestants. Random contestants are added, changed and removed
    while time passes. The first contestant, and the first contestant whose `value` is within a bound, must be the same
-   as those that the scan finds with rounded values. */
+   as in the scan, which compares rounded values. */
 
 #include "base/containers.h"
 #include "base/random.h"

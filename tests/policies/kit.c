@@ -213,8 +213,8 @@ static bool free_throughout(const uint32_t *free_gpus, int64_t from, int64_t len
   return true;
 }
 
-/* The profile of a cluster with one pool of SIZE GPUs, which are only counted. Times are in ticks of one
-   microsecond. */
+/* Reserves a random number of GPUs at the earliest possible time, in the profile and in `free_gpus`, which has the free
+   GPUs of each tick of one microsecond. The cluster has one pool of SIZE GPUs. */
 static void reserve_at_random(struct hr__cluster_profile *profile, uint32_t accept_class, uint32_t *free_gpus) {
   int64_t from = draw(TICKS / 2), length = 1 + draw(40);
   uint32_t gpus = 1 + draw(SIZE), minimum = SIZE;
@@ -234,7 +234,7 @@ static void reserve_at_random(struct hr__cluster_profile *profile, uint32_t acce
   for (int64_t t = expected; t < expected + length; t++) free_gpus[t] -= gpus;
 }
 
-/* Checks for how long from now on at least `gpus` GPUs are free, for each number of GPUs. */
+/* For each number of GPUs, checks for how long from now on at least this number of GPUs is free. */
 static void check_window(struct hr__cluster_profile *profile, uint32_t accept_class, const uint32_t *free_gpus) {
   for (uint32_t gpus = 1; gpus <= SIZE; gpus++) {
     int64_t end = 0;

@@ -82,7 +82,8 @@ static bool naive_fits(const struct world_node *node, const bool *kept) {
   return fits;
 }
 
-/* The next pod of lower priority by importance that was not visited; HR_NONE: none. */
+/* Returns the most important pod of lower priority that was not visited: the pod with the highest priority; of these,
+   the pod that started first. HR_NONE: no such pod. */
 static uint32_t naive_next(const struct world_node *node, const bool *visited) {
   uint32_t best = HR_NONE;
   for (uint32_t k = 0; k < node->n_pods; k++) {
@@ -94,7 +95,7 @@ static uint32_t naive_next(const struct world_node *node, const bool *visited) {
   return best;
 }
 
-/* Sets the pods that are not evicted. Returns false if the node is not a candidate. */
+/* Sets `kept` for the pods that are not evicted. Returns false if the node is not a candidate. */
 static bool naive_victims(const struct world_node *node, bool *kept, uint32_t *n_violations) {
   bool visited[MAX_PODS] = {0}, violates[MAX_PODS] = {0}, any = false;
   int64_t spent = 0;
@@ -122,7 +123,7 @@ static bool naive_victims(const struct world_node *node, bool *kept, uint32_t *n
   return true;
 }
 
-/* The score of least or most allocated, of CPU and GPUs with the weights 1 and 3. */
+/* Returns the score LeastAllocated (`least`) or MostAllocated, of CPU and GPUs with the weights 1 and 3. */
 static int64_t naive_score(const struct world_node *node, bool least) {
   int64_t sum = 0, weights = 0;
   static const uint32_t resources[] = {0, 3};
@@ -265,7 +266,7 @@ static void a_pod_waits_for_its_back_off(void) {
   hr_result_destroy(result);
 }
 
-/* Jobs spread by default: CPU and memory are unknown, so all nodes score equally; a gang needs all its pods. */
+/* Job 1 needs both nodes and waits until job 0 ends. Job 2 starts before it on the second node. */
 static void a_job_starts_when_all_its_pods_fit(void) {
   const struct small_run run = {.n_jobs = 3,
                                 .submit_s = {0, 1, 2},

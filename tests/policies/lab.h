@@ -49,8 +49,8 @@ void lab_set(struct lab *lab, const char *key, const char *value);
 void lab_add_pool(struct lab *lab, uint32_t nodes, uint32_t gpus_per_node);
 /* Appends a job, and returns its index. Jobs must be added in order of submit time. */
 uint32_t lab_add_job(struct lab *lab, struct lab_job job);
-/* Adds a tenant or cohort; tenant 1 is named "t1". If members are not set, the node has no limits and the weight 1, and
-   is a child of the root. Returns the index of the node. */
+/* Adds a tenant or cohort; tenant 1 is named "t1". Limits and weight that are 0 mean no limit and the weight 1.
+   `parent` must be set; HR_NONE: the root. Returns the index of the node. */
 uint32_t lab_add_quota(struct lab *lab, struct hr_quota_node node);
 /* Returns the name of a tenant, "t1" for tenant 1. */
 const char *lab_tenant_name(uint32_t tenant);

@@ -147,7 +147,8 @@ static int64_t start_s(uint32_t job) {
 
 /* ---- Cases by hand ---------------------------------------------------------------------------------- */
 
-/* Two of three jobs with 0.4 GPUs share a node. */
+/* Two of three jobs with 0.4 GPUs share a node. Both nodes are released at 190 s, so the fourth job needs a new
+   node. */
 static void fractions_share_requested_nodes(void) {
   begin("on-demand-only", 1, HR_SHARING_FRACTION);
   for (int i = 0; i < 3; i++) add_job(0, 100, 1, 400);
@@ -163,7 +164,7 @@ static void fractions_share_requested_nodes(void) {
 }
 
 /* The tasks of a gang need two nodes, because two tasks of 0.6 GPUs do not fit on one GPU. A job with 0.3 GPUs that is
-   submitted during the boot fits on the GPUs that the gang does not use. */
+   submitted during the boot fits beside a task. A job with 0.5 GPUs needs a third node. */
 static void gang_needs_a_node_for_each_task(void) {
   begin("on-demand-only", 1, HR_SHARING_FRACTION);
   world.tasks[add_job(0, 100, 2, 600)] = 2;
@@ -221,7 +222,8 @@ static void shared_jobs_return_to_one_spot_node(void) {
   finish();
 }
 
-/* Sets MIG with one layout of each GPU: seven 1g, or a 4g and a 3g. */
+/* Sets MIG in both pools. Unless instances are created on demand, GPUs begin with seven 1g. With `dynamic`, an empty
+   GPU can get a 4g and a 3g instead. */
 static void split(enum hr_mig_mode mode) {
   const struct brute_type *type = &brute_types[2];
   static const char *const layouts[] = {"7x1g.10gb", "4g.40gb,3g.40gb"};
@@ -486,7 +488,8 @@ static void explain_again(void) {
   holds_finish(&holds);
 }
 
-/* Every job ends, and the time of nodes is the sum over their events. Checked mode compares the rest. */
+/* Every job ends, and the time of nodes is the sum over their events. Checked mode verifies the invariants of the
+   engine. */
 static void random_worlds(void) {
   for (uint32_t seed = 0; seed < 320; seed++) {
     hr__stream_init(&draws, seed, 1, 0, 0);

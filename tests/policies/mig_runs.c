@@ -310,7 +310,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-/* Returns whether no GPU can have an instance for the job, even in the initial state of the GPU. */
+/* Returns whether no GPU can have an instance for the job, even if the GPU is in its initial state and empty. */
 static bool never_fits(uint32_t job) {
   for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
     const struct hr_mig_spec *spec = world.pools[pool].mig;

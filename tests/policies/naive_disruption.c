@@ -7,7 +7,8 @@
 
 /* ---- Removal ---- */
 
-/* Whether the budget applies now: it begins at minutes of each hour. */
+/* Returns whether the budget applies now to removals for this reason. With `every_min`, it applies for `active_s`
+   seconds after each minute of an hour that is a multiple of `every_min`. */
 static bool applies(const struct naive_model *model, const struct naive_node_pool *pool, enum naive_reason reason) {
   const int64_t now_s = model->now_us / S;
   if (!pool->limits[reason]) return false;
@@ -120,8 +121,8 @@ static void decide(const struct naive_model *model, struct naive_command *comman
     any = any || command->sent[k];
     command->as_spot = command->as_spot || (command->sent[k] && world->types[k].is_spot);
   }
-  if (command->reason == NAIVE_DRIFTED) command->as_spot = false; /* all types that cost less */
-  /* a single spot node would need 15 types that cost less */
+  if (command->reason == NAIVE_DRIFTED) command->as_spot = false; /* a drifted node may be replaced in any market */
+  /* a single spot node would need 15 types that cost less, and there are only NAIVE_TYPES */
   if (command->as_spot && all_spot && (command->n == 1 || !world->spot_to_spot)) any = false;
   command->acts = command->replaces = any;
 }

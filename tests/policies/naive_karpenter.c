@@ -337,7 +337,7 @@ bool naive_karpenter_run(struct naive_claims *world) {
     start_jobs(&model);
     if (is_over(&model)) break;
     act(&model);
-    start_jobs(&model); /* costs of removed nodes */
+    start_jobs(&model); /* jobs of removed nodes */
   }
   for (uint32_t i = 0; i < model.n_nodes; i++)
     if (model.nodes[i].state != OFF) world->types[model.nodes[i].type].up_us += model.now_us - model.nodes[i].asked_us;

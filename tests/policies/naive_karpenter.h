@@ -28,7 +28,7 @@ struct naive_node_pool {
   uint32_t weight, max_nodes, max_gpus; /* UINT32_MAX: no limit */
   uint32_t budget, percent;             /* percent: UINT32_MAX: `budget` is a number of nodes */
   bool limits[NAIVE_REASONS];           /* the reasons for which the budget applies */
-  uint32_t every_min, active_s; /* duration for which it applies after each of these minutes of an hour; 0: always */
+  uint32_t every_min, active_s; /* it applies for active_s after each multiple of every_min in an hour; 0: always */
   bool removes_empty, consolidates;
   int64_t after_us, expire_us;
   int64_t drifts_us[NAIVE_DRIFTS]; /* 0: none */

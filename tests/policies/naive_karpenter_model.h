@@ -34,9 +34,9 @@ struct naive_command {
 
 struct naive_model {
   struct naive_claims *world;
-  struct naive_node nodes[NAIVE_CLAIMS]; /* those of the first type, then those of the second, ... */
+  struct naive_node nodes[NAIVE_CLAIMS]; /* sorted by type */
   uint32_t n_nodes, n_asked[NAIVE_TYPES];
-  int64_t now_us, began_us[NAIVE_PODS], waits_us[NAIVE_PODS]; /* -1: it does not run, or wait */
+  int64_t now_us, began_us[NAIVE_PODS], waits_us[NAIVE_PODS]; /* -1: the job does not run, or does not wait */
   uint32_t on[NAIVE_PODS], turn[NAIVE_PODS], n_starts;        /* turn: the number of the start */
   struct naive_command command;
   int64_t blocked_until_us[NAIVE_TYPES];

@@ -182,7 +182,7 @@ static void fail(struct model *model, uint32_t pool) {
   model->world->pools[pool].failures++;
 }
 
-/* The first step of each scan. */
+/* Each scan calls this function first. */
 static void forget_failures(struct model *model) {
   for (uint32_t pool = 0; pool < model->world->n_pools; pool++)
     if (model->now_us > model->backoff[pool].last_us + model->world->spec.backoff_reset_us)
@@ -361,9 +361,9 @@ static uint32_t group_jobs(const struct naive_world *world, uint32_t pool, const
   return n;
 }
 
-/* Finds the first group in which some job has only a part of its pods. If a later group has pods, removes all jobs of
-   the last such group; otherwise removes jobs of the group that was found. Returns false if no job has only a part of
-   its pods. */
+/* Finds the first group in which some job has only a part of its pods. If groups after it have pods, removes all jobs
+   of the last of these groups. Otherwise removes jobs of the group that was found. Returns false if no job has only a
+   part of its pods. */
 static bool drop(struct group *groups, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     struct group *group = &groups[i];

@@ -20,7 +20,8 @@ struct naive_pool {
   bool is_elastic;
   int64_t price_uusd_h, boot_us;
   int64_t queue_us;   /* the time from a request until the provider delivers the node */
-  int64_t max_run_us; /* maximum lifetime of a node; 0: no limit; not part of the model */
+  int64_t max_run_us; /* maximum lifetime of a node; 0: no limit. naive_scaling_run ignores it; only Headroom applies
+                         it */
   double no_capacity; /* probability that a request for a node fails */
   /* results */
   uint32_t added, removed, failures;
@@ -41,7 +42,7 @@ struct naive_world {
   struct hr_autoscaler_spec spec;
   struct hr_expander expanders[HR_N_EXPANDERS];
   struct hr_scaling_quota quotas[2];
-  bool of_pool[2][NAIVE_POOLS]; /* of the quotas */
+  bool of_pool[2][NAIVE_POOLS]; /* storage for quotas[k].of_pool */
   uint64_t seed;
   int64_t end_us; /* result */
 };

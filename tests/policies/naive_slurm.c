@@ -22,7 +22,8 @@ struct node_run {
   uint32_t first, count;
 };
 
-/* Returns whether a node has the CPUs and the memory that a job needs after the first running jobs have ended. */
+/* Returns whether a node has the CPUs and the memory that a job needs, after the first `n_ended` running jobs have
+   ended. */
 static bool has_rest(const struct naive_nodes *nodes, const struct hr__slurm_shape *shape, uint32_t n_ended,
                      uint32_t node) {
   if (!nodes->cpu_milli) return true;
@@ -105,7 +106,8 @@ static void release(uint32_t *used, const struct hr__slurm_running *running) {
   for (uint32_t i = 0; i < running->shape.nodes; i++) used[running->nodes[i]] -= gpus_on(&running->shape, i);
 }
 
-/* The end of the first batch, without its length: the next multiple of the length after the first job ends. */
+/* Returns the time to which the length of each batch is added: the first multiple of FIRST_BATCH_US, as a date, after
+   `end_us`, the end of the first running job. */
 static int64_t batch_base(const struct naive_nodes *nodes, int64_t end_us) {
   int64_t into_us = (end_us + nodes->origin_us) % FIRST_BATCH_US;
   return end_us + FIRST_BATCH_US - (into_us < 0 ? into_us + FIRST_BATCH_US : into_us);
@@ -136,7 +138,8 @@ bool naive_select(struct naive_nodes *nodes, const struct hr__slurm_shape *shape
     if (!choose(nodes, shape, nodes->future, at, set)) continue;
     *start_us = last_us;
     if (last_us > now_us) return true;
-    *start_us = over_us == HR_NEVER_US ? now_us + limit_us : last_us + over_us; // it has exceeded its limit
+    *start_us =
+        over_us == HR_NEVER_US ? now_us + limit_us : last_us + over_us; // the last released job has exceeded its limit
     if (*start_us <= now_us) *start_us = now_us + HR_SECOND_US;
     return true;
   }
@@ -253,7 +256,7 @@ static void reserve(struct naive_timeline *line, const struct hr__slurm_queued *
 
 /* ---- Testing a job ---------------------------------------------------------------------------------- */
 
-/* Returns whether the next slot has a node for the job that is not in the scratch set or not in slot `slot`. */
+/* Returns whether the next slot has a node for the job that the scratch set (line->set) or slot `slot` lacks. */
 static bool gains_nodes(const struct naive_timeline *line, const struct hr__slurm_queued *job, uint32_t slot) {
   for (uint32_t n = 0; n < line->n_nodes; n++) {
     bool later = has(nodes_of(line, line->slots[slot].next), n) && (!job->usable || has(job->usable, n));
@@ -265,7 +268,8 @@ static bool gains_nodes(const struct naive_timeline *line, const struct hr__slur
 /* Sets the scratch set to the usable nodes that are not reserved at any time from `from_us` to `to_us`. Returns whether
    the licences suffice. Sets `*later_us` to the time at which the job is tried again. If the licences suffice, this is
    the end of the first slot after which the job can use more nodes (gains_nodes); unchanged if no such slot exists. If
-   not, it is the end of the last slot without enough licences. */
+   the licences do not suffice, it is the end of the last slot without enough licences; HR_NEVER_US if this is the last
+   slot of the time line. */
 static bool usable_nodes(const struct naive_timeline *line, const struct hr__slurm_queued *job, int64_t from_us,
                          int64_t to_us, int64_t *later_us) {
   for (uint32_t w = 0; w < line->n_words; w++) line->set[w] = job->usable ? job->usable[w] : UINT64_MAX;
@@ -342,7 +346,8 @@ static bool gets_reservation(struct pass *pass, const struct hr__slurm_queued *j
   return true;
 }
 
-/* Returns whether enough jobs of the same user, partition or association before job `i` were tested. */
+/* Returns whether the number of tested jobs before job `i`, of the same user, partition or association, has reached a
+   limit. */
 static bool is_over_limit(const struct pass *pass, const struct hr__slurm_queued *queue,
                           const struct hr__slurm_planned *planned, uint32_t i) {
   for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++) {

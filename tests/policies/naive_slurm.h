@@ -109,7 +109,7 @@ struct naive_run {
   uint32_t n_events;
 };
 
-/* Runs until a time. */
+/* Runs until `until_s`, and stores the starts and preemptions in `events`. */
 void naive_slurm_run(struct naive_run *run, int64_t until_s);
 
 #endif

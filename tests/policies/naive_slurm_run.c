@@ -13,7 +13,8 @@ enum { DELAY_S = 121, UNLIMITED_S = 65535 * 60 };
 
 /* ---- Priorities ------------------------------------------------------------------------------------- */
 
-/* Fair shares with two levels: accounts below the root, and their users. The first user has the highest rank. */
+/* Fair shares with two levels: accounts below the root, and their users. The user that is ranked first has the highest
+   rank. */
 struct naive_ranking {
   struct naive_run *run;
   uint32_t n_users, n_ranked, rank;
@@ -136,7 +137,7 @@ static int64_t over_time_of(const struct naive_run *run, const struct naive_job 
   return run->parts[job->part].over_s >= 0 ? run->parts[job->part].over_s : run->over_s;
 }
 
-/* The present state for the slow selector. */
+/* Sets the GPUs in use and the running jobs of the slow selector to the present state. */
 static void set_nodes(struct naive_run *run) {
   memset(run->used, 0, sizeof run->used);
   run->nodes.n_running = 0;
@@ -193,7 +194,7 @@ static bool comes_before(const struct naive_run *run, const struct naive_victim 
   return a->rank != b->rank ? a->rank < b->rank : first->nodes < second->nodes;
 }
 
-/* Whether a job may stop another one that runs on nodes of a set. */
+/* Returns whether a job may stop `victim`, which runs on a node of the set. */
 static bool is_in_the_way(const struct naive_run *run, const struct naive_job *job, uint64_t set,
                           const struct naive_job *victim) {
   bool on_set = false;
@@ -271,8 +272,8 @@ static bool preempt(struct naive_run *run, uint32_t index, uint64_t set) {
 
 /* ---- Passes ----------------------------------------------------------------------------------------- */
 
-/* Whether job `a` precedes job `b`. A job precedes those that its QOS may preempt. Otherwise, jobs are ordered by tier,
-   priority, time of the last submission, and id. */
+/* Returns whether job `a` precedes job `b`. A job precedes jobs that its QOS may preempt. Otherwise, jobs are ordered
+   by tier, priority, time of the last submission, and id. */
 static bool goes_first(const struct naive_run *run, const struct naive_job *a, const struct naive_job *b) {
   bool by_qos = run->preempts && run->preempts_by_qos;
   if (by_qos && run->qos[a->qos].preempts >> b->qos & 1) return true;
@@ -298,7 +299,7 @@ static uint32_t sort_queue(struct naive_run *run, uint32_t *queue) {
   return n;
 }
 
-/* Whether the main scheduler examines all jobs in this second. */
+/* Returns whether the main scheduler examines all jobs in this second. */
 static bool is_full(const struct naive_run *run) {
   if (run->sched_interval_s < 0) return false;
   return run->sched_interval_s == 0 || (run->now_s - run->calc_start_s) % run->sched_interval_s == 0;
@@ -494,7 +495,7 @@ void naive_slurm_run(struct naive_run *run, int64_t until_s) {
                                     .chosen = run->chosen,
                                     .running = run->running};
   rank_all(run);
-  while (run->sched_interval_s >= 0 && !is_full(run)) run->now_s--; // when the background loop ran before the run
+  while (run->sched_interval_s >= 0 && !is_full(run)) run->now_s--; // when the background loop last ran before time 0
   run->looped_s = run->now_s;
   for (run->now_s = 0; run->now_s <= until_s; run->now_s++) {
     handle_events(run);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* See naive_volcano.h: the actions. Written from the rules, without optimization. */
+/* The actions of the naive Volcano, which naive_volcano.h describes. They are written from the rules, without
+   optimization. */
 
 #include "naive_volcano_rules.h"
 

@@ -25,7 +25,7 @@ struct naive_volcano {
   double deserved[NAIVE_QUEUES][NAIVE_RESOURCES], limit[NAIVE_QUEUES][NAIVE_RESOURCES];
   double elastic[NAIVE_QUEUES][NAIVE_RESOURCES], guarantee[NAIVE_QUEUES][NAIVE_RESOURCES];
   double inner_share[NAIVE_QUEUES];
-  bool is_broken;     /* the tree of queues */
+  bool is_broken;     /* the tree of queues is invalid, because jobs are in a queue that has children */
   uint32_t preemptor; /* the job for which victims are ordered */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* See naive_volcano.h: sums, shares, orders, the amounts of queues, and the decisions of plug-ins. Written without
-   optimization: for example, the resources of a node are summed over all tasks of the world each time. */
+/* The rules of the naive Volcano, which naive_volcano.h describes: sums, shares, orders, the amounts of queues, and the
+   decisions of plug-ins. They are not optimized: for example, the resources of a node are summed over all tasks of the
+   world each time. */
 
 #include "naive_volcano_rules.h"
 
@@ -82,7 +83,7 @@ static double job_share(const world *w, uint32_t j) {
   return best;
 }
 
-/* ---- Orders; negative: the first one comes first ---- */
+/* ---- Orders: a negative result means that `a` precedes `b` ---- */
 
 static int sign(double x) {
   return (x > 0) - (x < 0);
@@ -111,7 +112,7 @@ int naive_task_order(const world *w, uint32_t a, uint32_t b) {
   return strcmp(T(w, a)->uid, T(w, b)->uid);
 }
 
-/* The path of a queue from the root, without the queue. Returns its length. */
+/* Stores the path from the root to a queue, without the queue itself, in `list`. Returns its length. */
 uint32_t naive_path(const world *w, uint32_t q, uint32_t *list) {
   if (q == w->snapshot->root_queue) return 0;
   uint32_t parent = Q(w, q)->parent == NONE ? w->snapshot->root_queue : Q(w, q)->parent;
@@ -386,7 +387,7 @@ bool naive_pipelined(const world *w, uint32_t j) {
   return !on(w, HR__VOLCANO_GANG, HR__VOLCANO_JOB_PIPELINED) ||
          (naive_count(w, j, 1, 1, 1) >= J(w, j)->min_available && role_counts(w, j, true, false, true));
 }
-/* Whether a job is starving. All plug-ins of the worlds are in one tier, so all of them must agree. */
+/* Returns whether a job is starving. All plug-ins of the worlds are in one tier, so all of them must agree. */
 bool naive_starving(const world *w, uint32_t j) {
   bool gang = on(w, HR__VOLCANO_GANG, HR__VOLCANO_JOB_STARVING);
   bool priority = on(w, HR__VOLCANO_PRIORITY, HR__VOLCANO_JOB_STARVING);
@@ -394,7 +395,7 @@ bool naive_starving(const world *w, uint32_t j) {
   if (priority && naive_count(w, j, 1, 1, 0) >= (int)J(w, j)->n_tasks) return false;
   return gang || priority;
 }
-/* 0: fits, 1: evictions may help, 2: they do not. */
+/* Returns 0 if the node is not refused, 1 if evictions may help, and 2 if they do not help. */
 int naive_refused(const world *w, uint32_t t, uint32_t n) {
   if (!on(w, HR__VOLCANO_PREDICATES, HR__VOLCANO_PREDICATE)) return 0;
   if (T(w, t)->nodes && !(T(w, t)->nodes[0] >> n & 1)) return 2;

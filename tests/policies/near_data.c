@@ -59,7 +59,8 @@ struct naive {
   bool waits[JOBS], runs[JOBS], over[JOBS], held[JOBS];
   uint32_t free[ALL_NODES];
   int room[ALL_NODES][SETS], valid[ALL_NODES][SETS], readers[ALL_NODES][SETS];
-  /* numbers of jobs that were held, that started far from their data, and that the placement rule alone moved */
+  /* numbers of jobs that were held, that started far from their data, and for which a node near their data was chosen
+     instead of the node of best-fit */
   int n_held, n_far, n_moved;
 };
 
@@ -134,8 +135,8 @@ static void end(struct naive *naive, uint32_t job) {
   naive->readers[node][set]--;
 }
 
-/* Returns held jobs to the queue: a job that fits near its data, for which no node is near anymore, or whose maximum
-   wait is over. */
+/* Returns held jobs to the queue: jobs that fit near their data, jobs for which no node is near anymore, and jobs after
+   their maximum wait. */
 static void release(struct naive *naive) {
   bool returns[JOBS] = {false};
   for (uint32_t job = 0; job < naive->world->n_jobs; job++)

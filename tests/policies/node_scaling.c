@@ -106,7 +106,7 @@ static struct outcome run(struct naive_world *world) {
 
 /* ---- By hand ---- */
 
-/* One elastic pool, a job at 0, and a job that is submitted much later. */
+/* Returns a world with one elastic pool, a job at 0, and a job that is submitted at `late_us`. */
 static struct naive_world one_job(int64_t boot_us, int64_t work_us, int64_t late_us) {
   struct naive_world world = {.n_pools = 1, .n_jobs = 2, .spec = defaults};
   world.pools[0] =
@@ -140,8 +140,8 @@ static void a_node_is_there_as_long_as_stated(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* The provider delivers the node 5000 s after its request, which exceeds the maximum boot time. It is billed from that
-   time, and is stopped 6000 s later, so the second job needs another node. */
+/* The provider delivers the node 5000 s after its request, which exceeds the maximum boot time. It is billed from its
+   delivery, and is stopped 6000 s after its delivery, so the second job needs another node. */
 static void a_node_is_given_later(void) {
   const int64_t queue_us = 5000 * S, boot_us = 100 * S, work_us = 3000 * S;
   struct naive_world world = one_job(boot_us, work_us, 1000 * S);
@@ -167,7 +167,8 @@ static void a_node_is_given_later(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* A node that does not boot in time is abandoned. The pool has a back-off, which doubles each time. */
+/* A node that does not boot in time is abandoned. Its pool then has a back-off, so the pool with the lower priority
+   gets a node. */
 static void late_nodes_are_given_up(void) {
   struct naive_world world = one_job(20 * S, 10 * S, 0);
   world.n_jobs = 1;

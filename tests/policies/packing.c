@@ -330,8 +330,9 @@ static int32_t count_score(const struct hr_packing *packing, const struct hr_req
   return hr_packing_rule_find("fgd", NULL)->score(packing, request, node);
 }
 
-/* There are two pools of equal nodes. At first, one score per pool is computed. Later, one score is computed for each
-   set of nodes in equal state. */
+/* There are two pools of equal nodes. At first, one score per pool is computed. Then ten nodes of the first pool get an
+   equal task, and one node of the second pool gets another task. There are then four sets of nodes in equal state, and
+   one score is computed for each set. */
 static void equivalent_nodes_share_a_score(void) {
   struct hr_pool_spec pools[2] = {{.sharing = HR_SHARING_FRACTION, .nodes = 500, .gpus_per_node = 4},
                                   {.sharing = HR_SHARING_FRACTION, .nodes = 700, .gpus_per_node = 8}};

@@ -186,7 +186,8 @@ static void preempted_at_the_end_of_its_minimum_run_time(void) {
   }
 }
 
-/* The minimum run time applies to each attempt. */
+/* The minimum run time of 100 s applies to each attempt. Job 0 runs again from 300.000001 s, so job 2, which is
+   submitted at 310 s, preempts it only at 400.000001 s. */
 static void minimum_run_time_applies_to_each_attempt(void) {
   struct lab lab;
   begin(&lab, "fifo");

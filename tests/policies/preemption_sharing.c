@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Preemption with per-GPU allocation and with topology constraints, and topology constraints on MIG GPUs. All runs are
-   in checked mode. Parts: examples with known victims; random worlds under all combinations of preemption, backfill and
-   sharing; runs that must have the same result in counted and in per-GPU allocation. */
+   in checked mode. The tests are:
+   - examples with known victims;
+   - random worlds under all combinations of preemption, backfill and sharing;
+   - runs that must have the same result in counted and in per-GPU allocation. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -179,8 +181,8 @@ static struct hr_mig_spec *make_mig(enum hr_mig_mode mode) {
   return hr_mig_spec_create(&made, mode);
 }
 
-/* Splits the GPUs of all pools. The layouts are 0: 4 x 1g, 1: 4g, 2: 2 x 2g, 3: 2g and 2 x 1g. `layout_of_gpu` are the
-   initial ones; it is copied. */
+/* Splits the GPUs of all pools. The layouts are 0: 4 x 1g, 1: 4g, 2: 2 x 2g, 3: 2g and 2 x 1g. `layout_of_gpu`: the
+   initial layouts, which are copied. */
 static void split(enum hr_mig_mode mode, const uint8_t layout_of_gpu[8]) {
   static const char *const layouts[] = {"all-1g.6gb", "all-4g.24gb", "all-2g.12gb", "2g.12gb,2x1g.6gb"};
   for (uint32_t i = 0; i < POOLS; i++) {
@@ -252,7 +254,8 @@ static void job_on_another_gpu_is_restored(void) {
   CU_ASSERT_EQUAL(world.gpus_of[4], 2);
 }
 
-/* Job 4 needs only a share, and the share of one victim is sufficient. */
+/* Job 4 needs 0.65 of a GPU. The share of job 2 (0.6), which has the lowest priority, and the free 0.1 of its GPU
+   suffice. */
 static void share_of_one_victim_suffices(void) {
   begin_fractions();
   world.priority[2] = -2;
@@ -260,7 +263,7 @@ static void share_of_one_victim_suffices(void) {
   check_victims(JOB(2));
 }
 
-/* Job 0 would lose 0.9 x 10 GPU-seconds, job 1 would lose 0.4 x 20. */
+/* Job 0 would lose 0.4 x 20 GPU-seconds, job 1 would lose 0.9 x 10. */
 static void least_lost_counts_shares(void) {
   begin(1, 2, HR_SHARING_FRACTION);
   add_job(0, 0, 400);
@@ -407,7 +410,8 @@ static uint32_t add_gang(int64_t at_s, uint32_t tasks, uint32_t profile, enum hr
   return job;
 }
 
-/* The islands are GPUs 0 and 1 (4 x 1g, 2g and 2 x 1g) and GPUs 2 and 3 (4 x 1g, 4g). */
+/* The islands are GPUs 0 and 1 (4 x 1g, 2g and 2 x 1g) and GPUs 2 and 3 (4 x 1g, 4g). So they have 6 and 4 instances of
+   1g. */
 static void room_of_islands_is_counted_in_instances(void) {
   begin(1, 4, HR_SHARING_MIG);
   split(HR_MIG_STATIC, (const uint8_t[8]){0, 3, 0, 1});
@@ -424,8 +428,9 @@ static void room_of_islands_is_counted_in_instances(void) {
   unsplit();
 }
 
-/* The smallest island with enough capacity is chosen: GPU 2 has capacity for 4 further instances, GPUs 0 and 1 for
-   8. */
+/* The island with the least sufficient capacity is chosen. Each island has capacity for 8 instances of 1g, of which the
+   first gang leaves 3 in island 0. So the second gang gets island 0, and the third gang, which needs two whole GPUs,
+   gets island 1. */
 static void tightest_island_is_chosen_on_demand(void) {
   begin(1, 4, HR_SHARING_MIG);
   split(HR_MIG_ON_DEMAND, NULL);
@@ -439,7 +444,8 @@ static void tightest_island_is_chosen_on_demand(void) {
   unsplit();
 }
 
-/* A dynamic GPU without jobs has the capacity of its best layout, and CPUs limit the capacity of a node. */
+/* A dynamic GPU without jobs has the capacity of its best layout, here four instances of 1g. But a node has CPUs for
+   only three tasks, so a rack of two nodes has room for six. */
 static void cpus_limit_the_room_of_a_rack(void) {
   begin(4, 1, HR_SHARING_MIG);
   split(HR_MIG_DYNAMIC, (const uint8_t[8]){1});

@@ -295,7 +295,7 @@ static void guaranteed_jobs_do_not_wait(void) {
 
 /* Tenants 1 and 2 are guaranteed four GPUs each, which is also the maximum of tenant 1. Tenant 1 uses three GPUs, and a
    further job of tenant 1 waits for two GPUs. Then two jobs arrive that request the last free GPU: a job of tenant 1,
-   within its guarantee, and a shorter job of tenant 2, which would borrow. */
+   within its guarantee, and a shorter job of tenant 2, which would borrow. The job of tenant 1 starts first. */
 static void guaranteed_job_passes_job_held_back(void) {
   struct lab lab;
   lab_begin(&lab);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Compares the fast passes of preemptive orders (las, gittins, srtf) with plain ones on small random clusters.
+ * Compares the fast passes of preemptive orders (las, gittins, srtf) with plain passes on small random clusters.
  *
  * Passes by rank omit jobs that must be refused (ranked.c), but not if there are quotas. Passes of the backfill `easy`
  * are omitted if nothing has changed (backfill.c), but not if failed nodes are excluded. Each case therefore runs

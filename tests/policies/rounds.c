@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The policy `rounds` in cases computed by hand; and the improvement of the result by known speeds, with measured
-   speeds. */
+/* The policy `rounds` in cases computed by hand. A further test uses measured speeds: results must be better if the
+   policy knows them. */
 
 #include "lab.h"
 #include "small_run.h"
@@ -92,8 +92,8 @@ static void free_capacity_is_used_within_a_round(void) {
   hr_result_destroy(result);
 }
 
-/* The second job can run only on the first GPU type. With an objective that ignores speeds, the first job uses the GPUs
-   of that type. */
+/* The second job can run only on the first GPU type. The objective `fair` ignores speeds, so the first job uses the
+   only GPU of that type in the first round, and the second job starts at 10 s. */
 static void type_is_left_to_job_that_needs_it(void) {
   struct small_run it = {.n_pools = 2,
                          .nodes = {1, 1},
@@ -117,7 +117,7 @@ static void type_is_left_to_job_that_needs_it(void) {
   hr_result_destroy(result);
 }
 
-/* A gang with 4 GPUs need not wait until all GPUs are idle: jobs with lower priority are stopped. */
+/* A gang with 4 GPUs need not wait until all GPUs are idle: the other jobs are stopped after the first round. */
 static void gang_evicts_leases(void) {
   struct small_run it = {.n_pools = 1,
                          .nodes = {1},
@@ -228,7 +228,7 @@ static const char *const models[] = {"ResNet-18 (batch size 16)",
                                      "CycleGAN",
                                      "A3C"};
 
-/* Jobs with one GPU. Most of the time, there are more jobs than GPUs of the fast types. */
+/* Writes a trace of 400 jobs with one GPU. Most of the time, there are more jobs than GPUs of the fast types. */
 static void write_trace(const char *path) {
   FILE *file = fopen(path, "w");
   uint64_t state = 7;
@@ -247,7 +247,7 @@ static void write_trace(const char *path) {
   fclose(file);
 }
 
-/* The fastest type is first, so an objective that ignores speeds uses it first. */
+/* Writes a scenario with three pools. The fastest type is first, so an objective that ignores speeds uses it first. */
 static void write_scenario(const char *path, const char *throughputs) {
   FILE *file = fopen(path, "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);

@@ -210,6 +210,7 @@ static void rounding_does_not_break_ties(void) {
 
 /*
  * Tenant a (weight 3) has users 0 and 1, who used 6 and 2 of the total 16; tenant b (weight 1) has user 2, who used 8.
+ * The factor of a user is 2^(-U / S), with the share S and the effective usage U:
  *
  *   a 0: S = 3/4 x 1/2 = 3/8, U = 6/16 + (8/16 - 6/16) / 2 = 7/16    2^(-7/6)
  *   a 1: S = 3/8,             U = 2/16 + (8/16 - 2/16) / 2 = 5/16    2^(-5/6)

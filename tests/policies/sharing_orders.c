@@ -37,7 +37,7 @@ static bool started_before(uint32_t first, uint32_t second) {
 /* ---- By size of the request ------------------------------------------------------------------------- */
 
 /* Two jobs of the same tenant with equal run times are submitted at 10 s: one uses 0.4 of each of two GPUs, in total
-   0.8 GPUs; the other one uses a whole GPU. They do not fit on the two GPUs at the same time. Returns their indices. */
+   0.8 GPUs; the other uses a whole GPU. They do not fit on the two GPUs at the same time. Returns their indices. */
 static void begin_sizes(const char *order, uint32_t *spread, uint32_t *whole) {
   begin(order, 1, 2);
   add(0, 10, 2, 1000, 1);

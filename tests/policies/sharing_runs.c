@@ -283,7 +283,7 @@ static uint32_t backfill(const char *rule, uint32_t head, int64_t now_us) {
 
 enum backfill { STRICT, SKIP, EASY };
 
-/* Whether an event occurs at this instant. Passes occur only at such instants. */
+/* Returns whether an event occurs at this instant. Passes occur only at such instants. */
 static bool has_event(int64_t now_us) {
   for (uint32_t i = 0; i < JOBS; i++)
     if (world.submit_us[i] == now_us || (world.naive[i].start_us >= 0 && world.naive[i].end_us == now_us)) return true;

@@ -2,8 +2,9 @@
 /*
  * Compares the model of Slurm with two recorded runs of a real Slurm: 180 jobs on 8 nodes of 8 GPUs, in FIFO order with
  * backfill. The input of the model is the recorded state at the time of each recorded start: the running jobs with
- * their nodes, and the waiting jobs. The model must start the same job within 2 seconds, on the same nodes. The records
- * are not part of the repository; without them the test is skipped.
+ * their nodes, and the waiting jobs. At least 99 % of the jobs must start within 2 seconds of their recorded starts,
+ * and at least 97 % of these jobs on the recorded nodes. The records are not part of the repository; without them the
+ * test is skipped.
  */
 
 #include "policies/slurm/slurm.h"

@@ -2,7 +2,7 @@
 /*
  * The model of Slurm and a slow model must plan the same starts on the same nodes in small random worlds. The worlds
  * have nodes of different sizes, running jobs, some of which exceed their limits, waiting jobs that may use only some
- * nodes, and licences.
+ * nodes, and licences. A second test checks the order of the queue of waiting jobs.
  */
 
 #include "base/containers.h"
@@ -30,7 +30,7 @@ struct slurm_world {
   uint32_t n_nodes, gpus[MAX_NODES], used[MAX_NODES], future[MAX_NODES], chosen[MAX_NODES];
   struct hr__slurm_shape shapes[2 * MAX_JOBS]; /* of the waiting jobs, then of the running ones */
   int64_t cpu_milli[MAX_NODES], mem_mib[MAX_NODES];
-  bool is_limited; /* CPUs and memory of nodes are */
+  bool is_limited; /* whether CPUs and memory of nodes are limited */
   uint32_t n_running, n_queued, licenses[2];
   uint64_t usable[MAX_JOBS][WORDS];
   uint32_t memory[2][2 * MAX_JOBS][MAX_NODES];
@@ -246,7 +246,7 @@ static void equal_plans_in_random_worlds(void) {
 
 enum { QUEUED = 6000, GONE = 1, WAITS = 0 };
 
-/* Whether job `a` precedes job `b`: by key, time, and number. */
+/* Returns whether job `a` precedes job `b`: by key, time, and number. */
 static bool goes_first(const struct hr__slurm_entry *a, const struct hr__slurm_entry *b) {
   if (a->key != b->key) return a->key > b->key;
   return a->submit_s != b->submit_s ? a->submit_s < b->submit_s : a->job < b->job;

@@ -244,7 +244,7 @@ static void make_world(struct slurm_world *world) {
   make_jobs(world);
 }
 
-/* ---- The product ------------------------------------------------------------------------------------ */
+/* ---- Headroom --------------------------------------------------------------------------------------- */
 
 static void record(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct slurm_world *world = self;

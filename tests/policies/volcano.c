@@ -26,7 +26,7 @@ struct lab {
   struct hr__volcano_plugin plugins[MAX_PLUGINS];
   enum hr__volcano_action actions[5];
   uint64_t seed, draws;
-  bool is_tree, is_proportion; /* the structure of the queues */
+  bool is_tree, is_proportion; /* the queues form a tree; the plug-in `proportion` is used instead of `capacity` */
 };
 
 static uint32_t draw(struct lab *lab, uint32_t bound) {
@@ -37,7 +37,7 @@ static bool one_in(struct lab *lab, uint32_t n) {
   return draw(lab, n) == 0;
 }
 
-/* CPU in thousands of milli-cores, memory in bytes, pods and the other resource as whole numbers. */
+/* Returns a vector. CPU and the other resource are stored in thousandths of these amounts, memory in bytes. */
 static struct hr__volcano_vector vector_of(double cpu, double memory, double pods, double other) {
   struct hr__volcano_vector result;
   hr__volcano_clear(&result);
@@ -89,7 +89,8 @@ static void draw_queues(struct lab *lab) {
   }
 }
 
-/* A queue for a job. In a tree it is rarely an inner queue, because a job in an inner queue stops all scheduling. */
+/* Draws a queue for a job. In a tree it is rarely an inner queue, because a job in an inner queue stops all
+   scheduling. */
 static uint32_t draw_queue(struct lab *lab) {
   for (;;) {
     uint32_t queue = 1 + draw(lab, lab->snapshot.n_queues - 1);
@@ -222,7 +223,7 @@ static bool agrees(const struct lab *lab, const struct hr__volcano_session *sess
   return true;
 }
 
-/* The first argument: the number of worlds; the second one: the first seed. */
+/* Arguments of the test: the number of worlds, and the first seed. */
 static void agrees_with_a_naive_volcano(void) {
   static struct lab lab;
   static struct naive_volcano naive;

@@ -9,7 +9,7 @@
 
 enum { MAX_NODES = 2, MAX_QUEUES = 8, MAX_JOBS = 8, MAX_TASKS = 200, MAX_PLUGINS = 6, MAX_ACTIONS = 3 };
 
-/* One resource at a time: CPU in cores, or memory. */
+/* A small cluster. Amounts of CPU are in cores. */
 struct cluster {
   struct hr__volcano_snapshot snapshot;
   struct hr__volcano_config config;
@@ -75,7 +75,7 @@ static struct hr__volcano_queue *add_queue(struct cluster *cluster) {
   return &cluster->queues[at];
 }
 
-/* A job of equal tasks. They run on `node`; HR__VOLCANO_NONE: they are pending. */
+/* Adds a job of equal tasks. They run on `node`; HR__VOLCANO_NONE: they are pending. */
 static struct hr__volcano_job *add_job(struct cluster *cluster, uint32_t queue, uint32_t n_tasks, double cpu,
                                        double memory, uint32_t node) {
   uint32_t at = cluster->snapshot.n_jobs++;
@@ -218,8 +218,9 @@ static void undoes_a_gang_that_does_not_fit(void) {
 
 /* ---- Enqueue ---- */
 
-/* Capability 10. A job of at least 4 cores runs with 6: 2 of them are elastic. Another one of 5 is in the queue. So a
-   job that needs 10 - (6 + 5 - 2) = 1 core is enqueued, and a job that needs 2 cores is not. */
+/* The queue has a capability of 10 cores. A job with a minimum of 4 cores runs with 6, so 2 of these are elastic. A job
+   that needs 5 cores is already enqueued. So a job that needs 10 - (6 + 5 - 2) = 1 core is enqueued, and a job that
+   needs 2 cores is not. */
 static void counts_elastic_and_queued_resources(void) {
   for (int32_t need = 1; need <= 2; need++) {
     static struct cluster cluster;
@@ -248,7 +249,8 @@ static void counts_elastic_and_queued_resources(void) {
 
 /* ---- Evictions ---- */
 
-/* Two queues use 2 of 4 cores each and deserve 1. The third one reclaims from the one with the lower priority. */
+/* Two queues use 2 of 4 cores each and deserve 1. The third queue reclaims from the queue with the lower priority,
+   which is queue 0. */
 static void reclaim_with(bool is_open, uint32_t *first, uint32_t *second) {
   static struct cluster cluster;
   static const int32_t priorities[] = {5, 10, 1};
@@ -358,7 +360,7 @@ static void windows_may_pass_midnight(void) {
   CU_ASSERT_FALSE(may_use_zone(22 * 60, 6 * 60, 6 * 60 + 1));
   CU_ASSERT_FALSE(may_use_zone(9 * 60, 17 * 60, 8 * 60 + 59));
   CU_ASSERT_TRUE(may_use_zone(9 * 60, 17 * 60, 12 * 60));
-  /* Equal ends: the whole day. */
+  /* Equal start and end: the whole day. */
   CU_ASSERT_TRUE(may_use_zone(0, 0, 12 * 60));
 }
 

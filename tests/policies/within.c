@@ -75,8 +75,8 @@ static void set_no_expiry(struct within_case *it) {
   for (int i = 0; i < MAX_JOBS; i++) it->wait_us[i] = HR_UNKNOWN_US;
 }
 
-/* Three jobs use node 1 until 100 us, node 2 until 70 us, and node 4 until 900 us. A job with 4 GPUs is submitted at 10
-   us. */
+/* First-fit places three jobs on node 0 until 100 us, on node 1 until 70 us, and on node 2 until 900 us. A job with 4
+   GPUs is submitted at 10 us. */
 static struct within_case three_jobs_on_three_racks(void) {
   struct within_case it = {.n_jobs = 4};
   memcpy(it.submit_us, (int64_t[]){0, 0, 0, 10}, 4 * sizeof(int64_t));

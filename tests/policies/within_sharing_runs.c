@@ -552,7 +552,7 @@ static uint32_t pass(enum mode mode, const char *rule, int64_t now_us) {
   return started;
 }
 
-/* Whether an event occurs at this instant. Passes occur only at such instants. */
+/* Returns whether an event occurs at this instant. Passes occur only at such instants. */
 static bool has_event(int64_t now_us) {
   for (uint32_t i = 0; i < JOBS; i++) {
     bool ends = world.naive[i].start_us >= 0 && world.naive[i].end_us == now_us;

@@ -20,7 +20,7 @@ static int64_t next_change(const struct hr_market_spec *market, int64_t from_us,
   return next_us;
 }
 
-/* Adds to the pool's account what `gpu_milli` milli-GPUs of the pool cost between two times. */
+/* Adds to the pool's account the cost and the GPU time of `gpu_milli` milli-GPUs of the pool between two times. */
 static void pay(const struct brute_log *log, struct brute_books *books, uint32_t pool, hr_amount gpu_milli,
                 int64_t from_us, int64_t to_us) {
   const struct hr_market_spec *market = &log->cluster->pools[pool].market;

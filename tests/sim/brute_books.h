@@ -3,8 +3,8 @@
 #define HR_TESTS_SIM_BRUTE_BOOKS_H
 
 /* A second implementation of the cost rules in docs/planner/costs.md. It computes all accounts after the run, by
-   examining every interval between changes. It shares no code with the ledger (sim/accounting/ledger.c) and is not
-   optimized. */
+   examining every interval in which neither the price nor the month changes. It shares no code with the ledger
+   (sim/accounting/ledger.c) and is not optimized. */
 
 #include "headroom/sim.h"
 
@@ -24,7 +24,7 @@ struct brute_session {
   bool reclaimed;
 };
 
-/* The GPUs of a job on one node. In a pool without particular nodes: all GPUs of the job in the pool. */
+/* The GPUs of a job on one node. If the placement has no slices, and so no specific nodes: all GPUs of the job. */
 struct brute_use {
   uint32_t job, pool, gpu_milli;
   uint32_t session; /* index in `sessions`; HR_NONE if the pool is not elastic */

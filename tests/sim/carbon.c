@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Carbon and prices of energy: OpenDC's test of carbon, whose expected values are comments in its source; a sum second
- * by second; and random worlds in checked mode, in which all amounts must add up exactly.
+ * Carbon, prices of energy, and batteries:
+ * - cases that are computed by hand;
+ * - OpenDC's tests of carbon and of batteries, with OpenDC's expected values;
+ * - random batteries, compared with a naive battery;
+ * - random worlds, in which all amounts must add up exactly. The carbon of jobs is compared with a sum over their
+ *   seconds. All runs are in checked mode.
  */
 
 #include "base/random.h"
@@ -28,7 +32,7 @@ struct world {
   uint32_t gpus[MAX_JOBS], n_jobs, n_steps;
   const char *carbon; /* the rule for jobs that wait */
   bool once;          /* the series do not repeat */
-  /* the result of a run refers to these */
+  /* the result of a run has pointers to these */
   struct hr_trace trace;
   struct hr_cluster_spec cluster;
   struct hr_series *carbon_series, *price_series;
@@ -91,7 +95,8 @@ static void finish(struct world *world, struct hr_result *result) {
 
 /* ---- By hand ---- */
 
-/* 150 W for two hours: OpenDC's CarbonTest1 with the first hours of Belgium; 8.6799 g. */
+/* OpenDC's CarbonTest1: 150 W for two hours, with the carbon intensity of Belgium: 29.001128 g/kWh in the first hour
+   and 28.864619 g/kWh in the second. The sum is 0.15 x (29.001128 + 28.864619) = 8.6799 g. */
 static void carbon_as_in_opendc(void) {
   struct world world = empty_world();
   world.power.gpu_idle_w = world.power.gpu_max_w = 150;
@@ -112,8 +117,10 @@ static void carbon_as_in_opendc(void) {
   finish(&world, result);
 }
 
-/* Vessim issue 145: a run begins before the first stamp of a series and ends after the last one. The power is 900 W,
-   but 0 from 1,500 to 2,000 s, when the node has failed. There is 1 g/kWh until 1,500 s of the run, then 3 g/kWh. */
+/* Vessim issue 145: a run begins before the first stamp of a series and ends after the last one. The series has the
+   stamps 1,000 s and 2,000 s, and the run begins at 500 s of the series. So the intensity is 1 g/kWh until 1,500 s of
+   the run, and 3 g/kWh from then on. The node fails at 1,500 s and is repaired at 2,000 s. Its power is 900 W, and 0
+   while it is failed. The job of 1,400 s loses its first 500 s and ends at 3,400 s. */
 static void a_run_outlasts_its_series(void) {
   struct world world = empty_world();
   world.power.gpu_idle_w = world.power.gpu_max_w = 900;
@@ -140,8 +147,8 @@ static void a_run_outlasts_its_series(void) {
   finish(&world, result);
 }
 
-/* Two nodes of two GPUs for 1,000 s; a job uses one GPU for 400 s. 36 mg per GPU over 3,600 s are 10 micrograms a
-   second. The electricity of the facility also causes emissions. */
+/* Two nodes of two GPUs for 1,000 s; the first job uses one GPU for 400 s. The production of a GPU causes 36 mg over a
+   life of 3,600 s, that is, 10 micrograms a second. The electricity of the facility (PUE 1.5) also causes emissions. */
 static void embodied_and_facility(void) {
   struct world world = empty_world();
   world.pool.nodes = world.pool.gpus_per_node = 2;
@@ -169,7 +176,8 @@ static void embodied_and_facility(void) {
 /* ---- Batteries ---- */
 
 /* OpenDC's BatteryTest 1 to 4 (rows opendc.batt1 to opendc.batt4 of validation_expected.csv): a task of 150 W, and a
-   battery that is empty at first and charges with 1,000 W. */
+   battery that is empty at first and charges with 1,000 W. The intensity changes at 600 s. Each task runs for at most
+   600 s, and then for at most 1,080 s. */
 static void batteries_as_in_opendc(void) {
   static const struct {
     double capacity_kwh, threshold;
@@ -221,7 +229,7 @@ static int64_t busy_at(const struct world *world, const struct hr_result *result
   return busy;
 }
 
-/* A naive battery that advances by single microseconds. */
+/* Compares the battery of a run with a naive battery, which is computed microsecond by microsecond. */
 static void check_battery(const struct world *world, const struct hr_result *result) {
   const struct hr_power_battery *spec = &world->power.battery;
   const struct hr_battery_energy *found = &result->pools[0].energy.battery;
@@ -255,7 +263,7 @@ static void check_battery(const struct world *world, const struct hr_result *res
   CU_ASSERT(found->loss == charged - served - stored && found->carbon == carbon && found->price == price);
 }
 
-/* Runs of some hundred microseconds, so that the naive battery can advance through each of them. */
+/* The runs take only some hundred microseconds, because the naive battery computes each microsecond. */
 static void random_batteries(void) {
   static struct world world;
   struct hr__stream random;
@@ -348,7 +356,7 @@ static uint32_t step_at(const struct world *world, int64_t at_us) {
   return i;
 }
 
-/* Sums the carbon of a job that ran once, second by second. */
+/* Checks the carbon and the price of a job with a single attempt by a sum over its seconds. */
 static void check_job(const struct world *world, const struct hr_result *result, uint32_t job) {
   int64_t from_us = result->start_us[job], to_us = hr_result_end_us(result, (hr_job){job});
   const struct hr_energy of_job = hr_result_energy(result, (hr_job){job}), *energy = &of_job;

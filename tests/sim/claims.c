@@ -15,7 +15,7 @@
 
 enum { MAX_JOBS = 3 };
 
-/* A test case: jobs that are submitted at the same time, on nodes with one 16 GB T4 each. Members that are 0 have no
+/* A test case: jobs that are submitted at the same time, on nodes with one T4 each. Members that are 0 have no
    effect. */
 struct memory_case {
   uint32_t n_jobs;
@@ -132,7 +132,9 @@ static bool accounts_equal(const struct hr_result *result, uint32_t job, uint32_
 
 /* ---- Kills and retries ---- */
 
-/* The second job is killed at 0, 10, 30 and 70 s. The first job runs as fast as without the second. */
+/* Two jobs of 9 GiB on a GPU of 16 GiB. The second job is killed at 0, 10, 30 and 70 s, because its back-off time
+   doubles: 10, 20, 40 and 80 s. At 150 s the first job has ended, so the second job runs until 200 s. The first job
+   runs as fast as without the second. */
 static void second_job_is_killed_until_first_job_ends(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, TWO_OF_9_GIB});
   ASSERT_ACCOUNTS(result, 0, 0, 1, 100, 100, 0, 0, 100);
@@ -143,7 +145,7 @@ static void second_job_is_killed_until_first_job_ends(void) {
   hr_result_destroy(result);
 }
 
-/* The same case with fractions, in a run in which jobs can only be stopped by kills. */
+/* The same case if each job gets half of the GPU instead of time slices. */
 static void second_job_is_killed_with_fractions(void) {
   struct hr_result *result =
       run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, .fractions = true, TWO_OF_9_GIB});
@@ -159,7 +161,8 @@ static void memory_is_released_before_retry_at_same_instant(void) {
   hr_result_destroy(result);
 }
 
-/* The second job is killed at 0, 10, 30, 70, 150, 310, 610, 910, 1210, 1510 and 1810 s. It runs at 2110 s. */
+/* The back-off time doubles from 10 s to at most 300 s. The second job is killed at 0, 10, 30, 70, 150, 310, 610, 910,
+   1210, 1510 and 1810 s. The first job ends at 2000 s, so the second job runs from 2110 s. */
 static void back_off_is_at_most_five_minutes(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2, .work_s = {2000, 50}, TWO_OF_9_GIB});
   ASSERT_ACCOUNTS(result, 0, 0, 1, 2000, 2000, 0, 0, 2000);
@@ -167,8 +170,8 @@ static void back_off_is_at_most_five_minutes(void) {
   hr_result_destroy(result);
 }
 
-/* Three jobs are placed on the GPU. The killed job gets no share of the time; each of the other two jobs gets half of
-   it. */
+/* Three jobs are placed on the GPU. The second job is killed and gets no share of the time. The first and the third job
+   each get half of the time until the third job ends at 40 s. */
 static void killed_job_gets_no_time_slice(void) {
   struct hr_result *result = run_case(
       (struct memory_case){.n_jobs = 3, .work_s = {100, 50, 20}, .gib = {9, 9, 0}, .replicas = 3, .mem_gib = 16});
@@ -178,7 +181,8 @@ static void killed_job_gets_no_time_slice(void) {
   hr_result_destroy(result);
 }
 
-/* The speed of a pair of jobs depends only on jobs that run, not on a killed job. */
+/* The speed of a pair of jobs depends only on jobs that run, not on a killed job. The first job (model x) runs beside
+   the third (model y): 100 s of work at speed 0.8 and 50 s at speed 0.4 both take 125 s. */
 static void killed_job_does_not_affect_pair_speed(void) {
   char x[] = "x", y[] = "y";
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 3,
@@ -194,7 +198,8 @@ static void killed_job_does_not_affect_pair_speed(void) {
   hr_result_destroy(result);
 }
 
-/* The second job is killed again and again until the horizon. The time in which it backs off counts as held time. */
+/* The second job is killed at 0, 10 and 30 s, and still backs off at the horizon. The time in which it backs off counts
+   as held time. */
 static void run_ends_while_job_backs_off(void) {
   struct hr_result *result =
       run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, .horizon_s = 60, TWO_OF_9_GIB});
@@ -205,7 +210,7 @@ static void run_ends_while_job_backs_off(void) {
   hr_result_destroy(result);
 }
 
-/* Two tasks of 9 GB never fit on the GPU that they share. */
+/* Two tasks of 9 GiB never fit on the only GPU, which has 16 GiB. */
 static void gang_that_never_fits_is_rejected(void) {
   struct hr_result *result = run_case(
       (struct memory_case){.n_jobs = 1, .work_s = {50}, .tasks = {2}, .gib = {9}, .replicas = 2, .mem_gib = 16});
@@ -263,8 +268,9 @@ static void killed_job_survives_node_reclaim(void) {
   hr_result_destroy(result);
 }
 
-/* Jobs with checkpoints get notice at 70 s. The first job writes a checkpoint and stops. The second job has just been
-   killed again; it stops immediately. */
+/* Jobs with checkpoints get notice at 70 s. The first job writes a checkpoint for 1 s and stops. The second job has
+   just been killed again; it stops immediately. From 200 s, the first job restarts for 5 s and has 80 s of work left.
+   The second job is killed at 200, 210, 230 and 270 s and restarts at 350 s. */
 static void killed_job_leaves_on_notice(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,
                                                            .work_s = {150, 50},
@@ -279,8 +285,9 @@ static void killed_job_leaves_on_notice(void) {
   hr_result_destroy(result);
 }
 
-/* Jobs get notice at 100 s, when the first job ends. The second job will try again at 150 s. It remains on its node if
-   it can complete before the node goes down. */
+/* Jobs get notice at 100 s, when the first job ends, and the node goes down at 200 s. The second job was killed at 70 s
+   and will try again at 150 s. If it needs 50 s, it can complete in time, so it remains on its node. If it needs 51 s,
+   it stops at the notice and restarts on the next node, which is available from 300 s. */
 static void killed_job_stays_if_it_can_complete(void) {
   for (int64_t extra_s = 0; extra_s < 2; extra_s++) {
     struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,

@@ -14,7 +14,8 @@
 
 enum { JOBS = 24, NODES = 2, GPUS = 2, MAX_TASKS = 2, CASES = 100, MAX_LOGGED = 20000, STEPS = 2, MEM_MIB = 16384 };
 
-/* An event that the engine reported: a job was placed or stopped. The clock computes the ends of jobs itself. */
+/* An event that the engine reported: a job was placed or stopped. The reference clock computes the ends of jobs
+   itself. */
 struct logged {
   int64_t at_us;
   uint32_t job;

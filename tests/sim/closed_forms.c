@@ -54,7 +54,8 @@ static double daly_s(double mean_s, double restart_s, double interval_s, double 
   return mean_s * exp(restart_s / mean_s) * ((n - 1) * with_write + last);
 }
 
-/* Returns the mean completion time of consecutive jobs on one spot node, and stores its standard error in `*error`. */
+/* Runs many equal jobs, one after another, on one spot node. Returns the mean time from the start to the end of a job,
+   and stores the standard error of this mean in `*error`. */
 static double mean_completion_s(double mean_s, double restart_s, double interval_s, double write_s, uint32_t n,
                                 double *error) {
   enum { N_JOBS = 4000 };
@@ -166,8 +167,8 @@ static int64_t cost_with(const struct demand *demand, uint32_t reserved, int64_t
   return (int64_t)(sum / HR_LEDGER_UNITS_PER_UUSD);
 }
 
-/* Returns the newsvendor solution: the smallest Q for which the share of hours with a demand above Q is at most
-   c_reserved / c_on_demand. */
+/* Returns the newsvendor solution: the smallest number Q of reserved GPUs, at least 1, for which the share of hours
+   with a demand above Q is at most c_reserved / c_on_demand. */
 static uint32_t newsvendor(const struct demand *demand, uint32_t n_hours, int64_t reserved_uusd_h,
                            int64_t on_demand_uusd_h) {
   for (uint32_t q = 1;; q++) {

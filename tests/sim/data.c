@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that read data: flows are compared with a naive simulation with sharing by progressive filling, and runs with
- * closed forms; sums must be conserved.
+ * Jobs that read data. Flows are compared with a naive simulation that shares bandwidth by progressive filling. Runs
+ * are compared with results computed by hand and with published figures. In random worlds, the bytes must add up.
  */
 
 #include "headroom/unstable/data.h"
@@ -17,7 +17,7 @@
 #define S HR_SECOND_US
 #define GB INT64_C(1000000000)
 
-/* A small generator of numbers, from 0 to `below` - 1. */
+/* Returns a pseudo-random number from 0 to `below` - 1, and advances `*state`. */
 static uint32_t draw(uint32_t *state, uint32_t below) {
   *state = *state * 1664525U + 1013904223U;
   return (uint32_t)(((uint64_t)*state * below) >> 32);
@@ -53,7 +53,7 @@ static struct flow_world draw_flows(uint32_t *state) {
 }
 
 /* Computes the rates of the active flows. All rates increase equally; the rate of a flow stops at its cap, or when a
-   resource is full. */
+   resource of its path is full. */
 static void fill_naively(const struct flow_world *world, const bool *active, double *rates) {
   bool rises[N_FLOWS];
   for (int i = 0; i < N_FLOWS; i++) {
@@ -202,7 +202,7 @@ struct world {
   struct hr_data_set set;
   struct hr_data_cache cache;
   struct hr_data_read read;
-  uint32_t data_set[MAX_JOBS]; /* in the trace, if it has names */
+  uint32_t data_set[MAX_JOBS]; /* index in data_sets; part of the trace if data_sets is not empty */
   struct hr_names data_sets;
   struct hr_data_route to_pool[4], to_storage[4];
   uint32_t cache_of[MAX_POOLS], at[1], copies[1];
@@ -210,7 +210,8 @@ struct world {
   bool no_data, has_clusters;
 };
 
-/* One pool of nodes with one GPU, one storage system with 1 GB/s, one data set of 100 GB that is read once. */
+/* One job of one GPU and 50 s; one pool of 16 nodes with one GPU each; one storage system with 1 GB/s; one data set of
+   100 GB that each job reads once. */
 static void world_init(struct world *world) {
   static char name[] = "p", other[] = "q", gpu[] = "A100", text[] = "s";
   *world = (struct world){.n_pools = 1, .n_jobs = 1};
@@ -345,7 +346,8 @@ static void enough_bandwidth_changes_nothing(void) {
   hr_result_destroy(without);
 }
 
-/* A client has 0.5 GB/s: two nodes read 1 GB/s, and one node half of that. */
+/* A client (a node) can read 0.5 GB/s. So the first job, on one node, reads its 100 GB in 200 s; the second, on two
+   nodes, in 100 s. */
 static void clients_have_a_limit(void) {
   struct world world;
   world_init(&world);
@@ -359,8 +361,9 @@ static void clients_have_a_limit(void) {
   hr_result_destroy(result);
 }
 
-/* Three jobs name a data set, and one does not. The first rule has the data set t, so it applies to the job with this
-   name and to the job without a name. The second rule applies to the others, with the data sets that they name. */
+/* Job 0 names the data set t (1,000 GB), jobs 1 and 2 name s (100 GB), and job 3 names none. The first rule is for t,
+   so it applies to jobs 0 and 3: both read t once. The second rule applies to all other jobs: jobs 1 and 2 read s three
+   times. Without the second rule, jobs 1 and 2 read nothing. */
 static void jobs_name_data_sets(void) {
   static const char *const names[] = {"t", "s"};
   static char t[] = "t";
@@ -406,7 +409,9 @@ static void unknown_data_sets_are_errors(void) {
 
 /* ---- Caches ----------------------------------------------------------------------------------------------- */
 
-/* Ten epochs of 10 s at 10 GB/s, on 1 GB/s: the first takes 100 s, each later one 100 (1 - h) s. */
+/* Ten epochs of 100 GB that would take 10 s each, on a storage system of 1 GB/s. The cache has 50 GB. Without prefetch,
+   the first epoch takes 100 s, and each later epoch 100 * (1 - h) s with the hit rate h. With prefetch, the cache is
+   filled first, which takes 50 s; then all epochs have hits. */
 static void check_cache(enum hr_data_caching caching, bool prefetch, double hits, double expected_s) {
   struct world world;
   world_init(&world);
@@ -430,8 +435,8 @@ static void caches_hit(void) {
   check_cache(HR_DATA_CACHE_UNIFORM, true, 0.5, 50 + 10 * 50);
 }
 
-/* The second job on the same node reads the data set from the cache, and never waits. The caches of several nodes each
-   contain a part of a data set. */
+/* Three jobs run one after another on the same two nodes. Each node caches 50 GB, half of the data set. So the second
+   and the third job read the whole data set from the caches and never wait. */
 static void caches_remain(void) {
   struct world world;
   world_init(&world);
@@ -452,7 +457,8 @@ static void caches_remain(void) {
 }
 
 /* Hoard: the job can read 2.625 GB/s, and the storage has 1.25 GB/s. The cache holds the whole data set of 150 GB. The
-   published speed-up of 2.1 is the limit for many epochs. With E epochs it is E / (1 + (E - 1) / 2.1). */
+   published speed-up is 2.625 / 1.25 = 2.1, the limit for many epochs. With E epochs the speed-up is E / (1 + (E - 1) /
+   2.1). */
 static void hoard(void) {
   static const double epochs[] = {2, 10, 60}, speedup[] = {1.35, 1.89, 2.06};
   for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++) {
@@ -477,7 +483,8 @@ static void hoard(void) {
 
 /* ---- Links, copies, checkpoints ----------------------------------------------------------------------------- */
 
-/* Two clusters, the data at the first. The job of the second reads over a link of 0.25 GB/s: 400 s. */
+/* Two clusters with a job each; the data are at the first cluster. The job of the second cluster reads 100 GB over a
+   link of 0.25 GB/s, in 400 s, at 0.02 dollars per GB. */
 static void two_clusters(void) {
   struct world world;
   world_init(&world);
@@ -499,8 +506,8 @@ static void two_clusters(void) {
   hr_result_destroy(result);
 }
 
-/* The copy and the job share the link of 0.5 GB/s: the copy is complete after 400 s, when the job has read 100 GB of
-   its 200. Then it reads the rest from the copy, at its 1 GB/s. */
+/* The job reads the data set twice (200 GB). The copy of 100 GB and the job share the link of 0.5 GB/s. The copy is
+   complete after 400 s, when the job has also read 100 GB. Then the job reads the rest from the copy, at 1 GB/s. */
 static void copy_on_demand(void) {
   struct world world;
   world_init(&world);
@@ -524,8 +531,8 @@ static void copy_on_demand(void) {
   hr_result_destroy(result);
 }
 
-/* After every 25 s of work, a checkpoint of 8 GiB is written to the storage. Alone, this takes 8.6 s. While another job
-   reads or writes, both have half of the bandwidth. */
+/* After every 25 s of work, a checkpoint of 8 GiB is written to the storage of 1 GB/s. If no other job reads or writes,
+   this takes 8.6 s. In the second run, two jobs share the bandwidth; the test checks only the amounts. */
 static void checkpoints_share(void) {
   struct world world;
   world_init(&world);
@@ -549,7 +556,8 @@ static void checkpoints_share(void) {
 
 /* ---- Published figures (docs/validation/data.md) ------------------------------------------------------------- */
 
-/* Returns the run time of a job that reads a data set once, and would need `work_s` without waiting. */
+/* Returns the run time, in seconds, of a job that reads a data set once and would take `work_s` seconds if it did not
+   wait for data. */
 static double read_once_s(int64_t bytes, double work_s, int64_t bytes_s) {
   struct world world;
   world_init(&world);
@@ -562,8 +570,9 @@ static double read_once_s(int64_t bytes, double work_s, int64_t bytes_s) {
   return seconds;
 }
 
-/* MLPerf Storage v1.0, unet3d on one storage system of 104.2 GB/s: 36 H100 (780.2 samples a second at full speed) got
-   0.908 of it, 72 A100 (792.5) 0.900. An epoch of 28,000 samples on 5,549 MiB/s took 702.6 to 706.8 s. */
+/* MLPerf Storage v1.0, unet3d on one storage system of 104.2 GB/s: 36 H100 (780.2 samples a second at full speed)
+   reached 0.908 of their full speed, 72 A100 (792.5 samples a second) 0.900. In a third run, with 43.3 samples a second
+   at full speed and 5,549 MiB/s, an epoch of 28,000 samples took 702.6 to 706.8 s. */
 static void mlperf_storage(void) {
   const double sample = 146600628;
   const int64_t bytes = (int64_t)(1e6 * sample);
@@ -596,7 +605,8 @@ static void links_and_bills(void) {
   }
 }
 
-/* 60 TB out of AWS in a month: 900 $ + 3,400 $ + 700 $. With 30 TB in each of two months: twice 900 $ + 1,700 $. */
+/* Data out of AWS: in each month, the first 10 TB cost 0.09 $/GB, the next 40 TB 0.085 $/GB, the next 100 TB 0.07 $/GB.
+   60 TB in one month cost 900 $ + 3,400 $ + 700 $. 30 TB in each of two months cost twice 900 $ + 1,700 $. */
 static void tiers_of_prices(void) {
   struct hr_data_tier tiers[] = {{10000 * GB, 85000}, {50000 * GB, 70000}, {150000 * GB, 50000}};
   for (int months = 1; months <= 2; months++) {
@@ -617,8 +627,8 @@ static void tiers_of_prices(void) {
 
 /* ---- Random worlds ------------------------------------------------------------------------------------------ */
 
-/* Jobs that wait for data, copies, caches, links and checkpoints together, in checked mode. The amounts that jobs read
-   add up, and so does their GPU time (which the engine checks). */
+/* Random worlds with copies, caches, links and checkpoints, in checked mode. The bytes that jobs read add up. The
+   engine checks that their GPU time adds up, too. */
 static void bytes_are_conserved(void) {
   uint32_t state = 11;
   for (int round = 0; round < 60; round++) {

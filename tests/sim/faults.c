@@ -20,7 +20,7 @@
 
 enum { MAX_JOBS = 60000 };
 
-/* The input of a run. All memory belongs to the caller. */
+/* The input of a run. world_init allocates the arrays, and world_finish frees them. */
 struct world {
   struct hr_pool_spec pool;
   struct hr_fault_spec spec;
@@ -29,8 +29,8 @@ struct world {
   uint32_t n_jobs;
   int64_t *submit_us, *work_us;
   uint32_t *gpus;
-  const char *policy;              /* NULL: queue with skip */
-  const struct hr_policy_ops *ops; /* instead of `policy`; NULL: none */
+  const char *policy;              /* NULL: `queue` with backfill `skip` */
+  const struct hr_policy_ops *ops; /* used instead of `policy` unless NULL */
   int64_t horizon_us;
   uint64_t seed;
   bool check;
@@ -151,8 +151,9 @@ static enum hr_status create_nothing(const struct hr_policy_env *env, void **sel
 }
 
 /* A job works from 20 s. Its node fails at 100 s, which is detected at 150 s; the repair ends at 170 s. At 110 s the
-   policy stops the job. It cannot save its work on the failed node: without checkpoints 80 s are lost, and it needs all
-   90 s again; with one after each 30 s of work, 20 s are lost. */
+   policy stops the job, which cannot save its work on the failed node. Without checkpoints, all 80 s of work are lost,
+   and the job ends at 170 + 90 s. With a checkpoint after each 30 s of work, 20 s are lost, and the job ends at 170 +
+   30 s. */
 static void a_job_that_hangs_is_preempted(void) {
   static const struct hr_policy_ops ops = {.abi = HR_POLICY_ABI,
                                            .size = sizeof ops,
@@ -208,7 +209,8 @@ static void work_since_the_checkpoint_is_lost(void) {
   world_finish(&world);
 }
 
-/* Two nodes fail at 100 s; one person repairs them in 50 s each. A job on both nodes waits for the second. */
+/* Two nodes fail at 100 s; one person repairs them in 50 s each. The job needs both nodes, so it continues at 200 s,
+   when the second node is repaired, with 20 s of work left. */
 static void a_crew_repairs_one_after_the_other(void) {
   struct world world;
   world_init(&world, 2, 1, 1);
@@ -228,8 +230,9 @@ static void a_crew_repairs_one_after_the_other(void) {
   world_finish(&world);
 }
 
-/* The clock `busy` stops while no job runs: jobs run from 0 to 60 s and from 200 s on, so the failure after 100 s of
-   work occurs at 240 s. On the clock `wall` it occurs at 100 s, when no job runs. */
+/* Jobs run from 0 to 60 s and from 200 s on. The clock `busy` stops while no job runs, so the failure after 100 s of
+   work occurs at 240 s. It delays the second job by 10 s, the time of the repair. On the clocks `up` and `wall`, the
+   failure occurs at 180 s and 190 s, when no job runs, so the second job is not delayed. */
 static void clocks_differ(void) {
   static const int64_t ends_s[] = {[HR_FAULT_CLOCK_UP] = 260, [HR_FAULT_CLOCK_WALL] = 260, [HR_FAULT_CLOCK_BUSY] = 270};
   for (int clock = 0; clock < HR_N_FAULT_CLOCKS; clock++) {
@@ -242,7 +245,9 @@ static void clocks_differ(void) {
     world.process[0].clock = (enum hr_fault_clock)clock;
     world.process[0].between = fixed(clock == HR_FAULT_CLOCK_WALL ? 190 : 100);
     world.process[0].only = (struct hr_fault_class){.repair = fixed(10)};
-    if (clock == HR_FAULT_CLOCK_UP) world.process[0].between = fixed(180); /* fails at 180 s, then at 370 s */
+    if (clock == HR_FAULT_CLOCK_UP)
+      world.process[0].between = fixed(180); /* fails at 180 s; the next failure, at 370
+                                                s, is after the end of the run */
     struct hr_result *result = run(&world);
     CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){1}).end_us, ends_s[clock] * S);
     CU_ASSERT_EQUAL(result->pools[0].failures, 1);
@@ -251,7 +256,8 @@ static void clocks_differ(void) {
   }
 }
 
-/* A group fails as a whole: both nodes of the rack stop at the same time, those of the other rack do not. */
+/* A rack fails as a whole: its four nodes stop at 100 s and are up again at 125 s. This is one failure, which stops all
+   four jobs. */
 static void a_group_fails_together(void) {
   struct world world;
   world_init(&world, 4, 1, 4);
@@ -271,7 +277,8 @@ static void a_group_fails_together(void) {
   world_finish(&world);
 }
 
-/* Power domains of two nodes: the nodes of a domain stop at the same time; the last domain has one node. */
+/* Five nodes in power domains of two nodes; the last domain has one node. All three domains fail at 100 s for 25 s, so
+   there are three failures, and all five jobs are stopped. */
 static void a_group_of_nodes_fails_together(void) {
   struct world world;
   world_init(&world, 5, 1, 5);
@@ -291,7 +298,8 @@ static void a_group_of_nodes_fails_together(void) {
   world_finish(&world);
 }
 
-/* An island stops all jobs of its node, and no job of another node. */
+/* Two nodes with two islands of two GPUs each. If an island fails, its whole node goes down, so all four jobs of the
+   node are stopped. All four islands fail at 100 s. */
 static void an_island_takes_its_node_down(void) {
   struct world world;
   world_init(&world, 2, 4, 8);
@@ -304,7 +312,8 @@ static void an_island_takes_its_node_down(void) {
   world.process[0].only = (struct hr_fault_class){.repair = fixed(25)};
   struct hr_result *result = run(&world);
   for (uint32_t i = 0; i < 8; i++) CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){i}).end_us, 175 * S);
-  CU_ASSERT_EQUAL(result->pools[0].failures, 2); /* failures of other islands occur while their nodes are down */
+  CU_ASSERT_EQUAL(result->pools[0].failures, 2); /* the failures of the other two islands have no effect, because their
+                                                    nodes are down */
   CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 8);
   CU_ASSERT((int64_t)result->pools[0].down_us == 50 * S);
   hr_result_destroy(result);
@@ -322,8 +331,8 @@ static struct hr_result *run_fleet(struct world *world, double days) {
   return run(world);
 }
 
-/* Availability is MTTF / (MTTF + MTTR) for all distributions, and a node in the stationary state fails T / (MTTF +
-   MTTR) times. */
+/* For all distributions, the availability is MTTF / (MTTF + MTTR), and in a time T a node in the stationary state fails
+   T / (MTTF + MTTR) times on average. */
 static void availability_depends_on_means_only(void) {
   const double up_s = 20 * 3600, down_s = 4 * 3600, days = 400;
   const struct hr_duration ups[] = {exponential(up_s),
@@ -341,7 +350,7 @@ static void availability_depends_on_means_only(void) {
       struct hr_result *result = run_fleet(&world, days);
       double node_us = 500.0 * (double)result->end_us, expected = up_s / (up_s + down_s);
       double failures = 500 * days * 86400 / (up_s + down_s);
-      /* At most 200,000 failures; the deviation of a sum of renewals is bounded by the squared variations. */
+      /* About 200,000 failures are expected. The standard errors below are bounds for all these distributions. */
       expect_within("availability", 1 - (double)result->pools[0].down_us / node_us, expected,
                     1.2 / sqrt(failures) * 0.3);
       expect_within("failures", (double)result->pools[0].failures, failures, 2 * sqrt(failures));
@@ -360,15 +369,16 @@ static double availability_of(const struct hr_result *result, const struct world
   return 1 - (double)result->pools[0].down_us / ((double)result->end_us * world->pool.nodes);
 }
 
-/* Four layers; each unit of a layer is one node, or half a node. No layer of a node fails while another layer is down,
-   so the availability is 1 / (1 + sum of repair / between). Failures occur only during the time in operation. */
+/* Four layers of failures. Units are single nodes or islands (half a node). No layer of a node fails while another
+   layer of this node is down, so the availability is 1 / (1 + the sum of repair / between over all units of a node).
+   The expected number of failures is the time in operation times the sum of 1 / between. */
 static void narrow_layers_exclude_each_other(void) {
   struct world world;
   world_init(&world, 200, 8, 1);
   world.pool.topology = (struct hr_topology){.island_gpus = 4, .nodes_per_rack = 1};
   world.spec.n_processes = 4;
   set_layer(&world.process[0], HR_TIER_NODE, 100, 5);
-  set_layer(&world.process[1], HR_TIER_ISLAND, 200, 4); /* twice in a node */
+  set_layer(&world.process[1], HR_TIER_ISLAND, 200, 4); /* two islands in a node */
   set_layer(&world.process[2], HR_TIER_RACK, 400, 10);
   set_layer(&world.process[3], HR_TIER_POOL, 500, 5);
   world.process[3].group_nodes = 1;
@@ -381,8 +391,9 @@ static void narrow_layers_exclude_each_other(void) {
   world_finish(&world);
 }
 
-/* Layers with increasing numbers of nodes are almost independent: the availability is the product of those of the
-   layers. Nodes do not fail during outages of their groups, but the effect of this is less than 0.0001. */
+/* Layers with increasing numbers of nodes are almost independent: the availability of a node is the product of the
+   availabilities of the layers. Nodes do not fail during outages of their groups, but the effect of this is less than
+   0.0001. */
 static void wide_layers_are_independent(void) {
   struct world world;
   world_init(&world, 640, 1, 1);
@@ -400,7 +411,8 @@ static void wide_layers_are_independent(void) {
   world_finish(&world);
 }
 
-/* Failures of the rack stop the clocks of its nodes, which then continue: a node fails once per mean time in operation.
+/* An outage of a rack stops the clocks of its nodes but does not reset them. So a node fails once per `node_s` seconds
+   in operation on average.
  */
 static void outages_of_the_group_do_not_reset_nodes(void) {
   const double node_s = 30000, rack_s = 10000, repair_s = 1000, days = 3000;
@@ -423,7 +435,8 @@ static void outages_of_the_group_do_not_reset_nodes(void) {
   world_finish(&world);
 }
 
-/* A finite crew: P_k is proportional to the product of (n - i) xi / (eta min(c, i + 1)). */
+/* n machines with failure rate xi and repair rate eta, and a crew of c. The probability P_k that k machines are down is
+   proportional to the product of (n - i) * xi / (eta * min(c, i + 1)) over i from 0 to k - 1. */
 static void a_finite_crew_lowers_the_availability(void) {
   enum { N = 12 };
   for (uint32_t crew = 1; crew <= 3; crew++) {
@@ -448,8 +461,9 @@ static void a_finite_crew_lowers_the_availability(void) {
   }
 }
 
-/* The exact mean time of a job with checkpoints, failures at the rate lambda and restarts that can fail, too:
-   E[T] = (R / d) e^(lambda u) (e^(lambda (d + w)) - 1) / lambda (Daly 2006). The node is up again immediately. */
+/* The exact mean time of a job with work R, if failures have the rate lambda and restarts can fail, too: E[T] = (R / d)
+   e^(lambda u) (e^(lambda (d + w)) - 1) / lambda (Daly 2006). d: work between two checkpoints; w: time to write a
+   checkpoint; u: time of a restart. The node is up again immediately. */
 static void ettr_agrees_with_daly(void) {
   const double mtbf_s = 7200, d = 1800, w = 60, u = 300, lambda = 1 / mtbf_s;
   struct world world;
@@ -474,8 +488,9 @@ static void ettr_agrees_with_daly(void) {
   world_finish(&world);
 }
 
-/* M/M/1 with a server that fails at any time and resumes work: L = lambda [(xi + eta)^2 + mu xi] / [(xi + eta)
-   (mu eta - lambda (xi + eta))]; by Little's law the mean time in the system is L / lambda. */
+/* M/M/1 with arrival rate lambda and service rate mu. The server fails with rate xi, also while it is idle, is repaired
+   with rate eta, and then resumes its work. The mean number in the system is L = lambda [(xi + eta)^2 + mu xi] / [(xi +
+   eta) (mu eta - lambda (xi + eta))]; by Little's law the mean time in the system is L / lambda. */
 static void a_queue_with_breakdowns(void) {
   const double lambda = 0.5, mu = 1, xi = 0.1, eta = 0.5; /* per 1,000 s */
   const double total = (xi + eta) * (xi + eta) + mu * xi, slack = (xi + eta) * (mu * eta - lambda * (xi + eta));
@@ -511,8 +526,7 @@ static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   return (uint32_t)(hr__stream_uniform(stream) * bound);
 }
 
-/* Random clusters, clocks, classes, groups and crews under several policies, in checked mode. The failures of the clock
-   `up` do not depend on the policy. */
+/* Random clusters, clocks, classes, groups and crews under several policies, in checked mode. */
 static void random_worlds_keep_the_invariants(void) {
   static const char *const policies[] = {NULL, "easy", "conservative", "las", "slurm", "kubernetes", "volcano"};
   enum { WORLDS = 140, JOBS = 40 };
@@ -563,7 +577,7 @@ static void random_worlds_keep_the_invariants(void) {
   CU_ASSERT(stopped > 500);
 }
 
-/* A process that practically never fails changes no start. The run equals the run without failures. */
+/* A failure process does not change a run that ends before the first failure. */
 static void without_failures_nothing_changes(void) {
   uint64_t digests[2];
   for (uint32_t with = 0; with < 2; with++) {

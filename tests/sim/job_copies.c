@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that wait in several clusters, or are sent again. In 1,000 random worlds, a simple simulation of FIFO clusters
- * with these routers gives the same starts. If jobs wait in all clusters, they start as in one pool. Runs are in
- * checked mode.
+ * Jobs that wait in several clusters, or are sent to another cluster while they wait:
+ * - In 1,000 random worlds, a simple simulation of FIFO clusters with these routers gives the same starts.
+ * - Single-GPU jobs that wait in all clusters start as in one pool of all nodes.
+ * - The rules of the affinity router select the clusters of tenants. Runs are in checked mode.
  */
 
 #include "harness.h"
@@ -33,7 +34,8 @@ struct world {
 
 static char *tenant_names[] = {(char[]){"x"}, (char[]){"y"}};
 
-/* Clusters of single-GPU nodes, so that only the number of free GPUs matters. */
+/* Draws clusters of single-GPU nodes, so that only the number of free GPUs matters. `max_gpus`: maximum request of a
+   job. If `only` is the number of a cluster, this cluster accepts only jobs of tenant 0. */
 static void draw_world(struct world *world, uint32_t max_gpus, uint32_t only) {
   static char name[] = "p", gpu[] = "T4", names[MAX_CLUSTERS][2] = {"0", "1", "2", "3"};
   *world = (struct world){.n_jobs = 1 + draw(MAX_JOBS), .n_clusters = 1 + draw(MAX_CLUSTERS)};
@@ -113,7 +115,8 @@ static bool can_run(const struct world *world, uint32_t job, uint32_t cluster) {
   return serves && world->gpus[job] <= world->size[cluster];
 }
 
-/* Returns (allocated GPUs + GPUs that waiting jobs request) / GPUs, without the job itself. */
+/* Returns the load of a cluster: (allocated GPUs + GPUs that waiting jobs request) / GPUs. `job` itself is not
+   counted. */
 static double load_without(const struct naive *naive, uint32_t cluster, uint32_t job) {
   const struct world *world = naive->world;
   double used = world->size[cluster] - naive->free[cluster];
@@ -136,7 +139,8 @@ static void enqueue(struct naive *naive, uint32_t job, uint32_t cluster) {
   naive->awake[cluster] = true;
 }
 
-/* Sends copies to at most `n` further clusters. Returns whether clusters remain. */
+/* Sends copies of a job to at most `n` clusters that have no copy yet. Returns whether further clusters without a copy
+   remain. */
 static bool nominate(struct naive *naive, uint32_t job, uint32_t n) {
   bool more = false;
   for (uint32_t i = 0; i < naive->world->n_clusters; i++) {
@@ -194,7 +198,8 @@ static void look_again(struct naive *naive, uint32_t job) {
   naive->target[job] = to;
 }
 
-/* One pass of a cluster: jobs that must leave the cluster are removed; then jobs start in order as long as they fit. */
+/* One pass of a cluster. Jobs that must leave the cluster are removed, and sent to their target if they have one. Then
+   jobs start in order until the first job that does not fit. */
 static void pass(struct naive *naive, uint32_t cluster) {
   const struct world *world = naive->world;
   naive->awake[cluster] = false;

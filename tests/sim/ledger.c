@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every rule of the cost accounts, in cases that are computed by hand. Results are exact. */
+/* Every rule of the cost accounts, in cases that are computed by hand. Results are exact. The unit of an amount is
+   milli-GPUs x microseconds x price, and a node has 4,000 milli-GPUs. */
 
 #include "harness.h"
 #include "ledger_events.h"
@@ -11,8 +12,8 @@
 
 enum { MAX_JOBS = 4, PRICE = 7, ON_DEMAND = 11 };
 
-/* A run without an engine: the test reports the events. The run has a few jobs and at most two pools. Each pool has 2
-   nodes with 4 GPUs. Nodes 0 and 1 are in the first pool. */
+/* A run without an engine: the test reports the events. The run has four jobs and two pools. Each pool has 2 nodes with
+   4 GPUs. Nodes 0 and 1 are in the first pool. */
 static struct {
   struct hr_pool_spec pools[2];
   struct hr_cluster_spec cluster;
@@ -171,7 +172,7 @@ static void reservation_is_billed_for_reserved_time(void) {
 /* ---- Nodes that come and go ---- */
 
 /* Returns the billed time of a node that is up for `up_us` from 10 s on. Then the run ends. If `is_released` is set,
-   the node is released immediately before. */
+   the node is released immediately before the end of the run. */
 static int64_t billed(struct hr_billing billing, int64_t up_us, bool is_released) {
   prepare(HR_MARKET_ON_DEMAND);
   run.pools[0].market.billing = billing;
@@ -243,8 +244,8 @@ static void prepare_free_hour(void) {
 }
 
 /* Returns the account of a pool in which a node is launched at 10 s and runs a job for a minute. The event `kind` ends
-   the session of the node after `up_us`. HR_EVENT_TIMER means that the run ends at this time and the session does
-   not. */
+   the session of the node after `up_us`. HR_EVENT_TIMER means that no event ends the session, and that the run ends at
+   this time. */
 static struct hr_pool_account run_young_node(int64_t up_us, enum hr_event_kind kind, enum hr_reason reason) {
   prepare_free_hour();
   acquire(10 * S, 0);
@@ -338,7 +339,8 @@ static void jobs_without_gpus_or_tenants(void) {
   begin();
   report_job_event(run.ledger, 0, HR_EVENT_START, 0, &no_slices);
   report_job_event(run.ledger, 9 * S, HR_EVENT_END, 0, &no_slices);
-  report_job_event(run.ledger, 0, HR_EVENT_START, 2, &no_slices); /* a placement in a pool, without particular nodes */
+  report_job_event(run.ledger, 0, HR_EVENT_START, 2, &no_slices); /* a placement without slices, and so without specific
+                                                                     nodes */
   report_job_event(run.ledger, 9 * S, HR_EVENT_END, 2, &no_slices);
   end_run(9 * S);
   CU_ASSERT_EQUAL_FATAL(charges(&list), 1);

@@ -19,7 +19,8 @@ static const struct hr_market_spec spot = {.market = HR_MARKET_SPOT,
                                            .to_us = HR_NEVER_US,
                                            .billing = {0, 0, 100000}};
 
-/* Reports jobs of many tenants on a new node. The charges of these jobs are first deferred and later made. */
+/* Reports jobs of many tenants on a new node. Their charges are deferred until it is known whether the node's session
+   is free of charge. It is not, because the node is reclaimed after more than 100,000 us. */
 static void report_all(struct hr_ledger *ledger) {
   report_node_event(ledger, 0, HR_EVENT_ACQUIRE, HR_REASON_NONE, 0, 0);
   for (uint32_t i = 0; i < JOBS; i++) {

@@ -33,7 +33,8 @@ static struct hr_duration fixed(double seconds) {
   return (struct hr_duration){HR_DURATION_FIXED, seconds, 0};
 }
 
-/* One window: from 1,000 s, for 600 s. All jobs have a limit of 10 s, so that they start although they run longer. */
+/* One window: from 1,000 s, for 600 s. Policies start no job whose limit reaches into a window, so all jobs have a
+   limit of 10 s. Jobs are not stopped at their limit. */
 static void world_init(struct world *world, uint32_t n_nodes, uint32_t n_jobs) {
   static char name[] = "p", gpu[] = "A100";
   *world = (struct world){.pool = {.name = name,
@@ -112,9 +113,12 @@ struct drain_case {
   uint64_t stopped;
 };
 
-/* A job of 4,000 s on the only node. wait: it ends at 4,000 s, and the maintenance follows. deadline-kill: it loses
-   1,000 s and starts again at 1,600 s, with a restart of 7 s. checkpoint-kill: at 900 s it writes a checkpoint for 50 s
-   and stops with 900 s of work saved. migrate: it stops at 900 s with all of its work kept. */
+/* A job of 4,000 s on the only node. After the maintenance, which ends at 1,600 s, it needs a restart of 7 s.
+   - wait: it ends at 4,000 s, and the maintenance follows.
+   - deadline-kill: it is stopped at 1,000 s, loses 1,000 s of work, and has 4,000 s left.
+   - checkpoint-kill: from 900 s it writes a checkpoint for 50 s and then leaves by itself, so it does not count as
+     stopped. It has 3,100 s of work left.
+   - migrate: it is stopped at 900 s, keeps its work, and has 3,100 s left. */
 static void drains_are_as_by_hand(void) {
   static const struct drain_case cases[] = {{HR_DRAIN_WAIT, 0, 4000, 4000, 0, 0},
                                             {HR_DRAIN_DEADLINE_KILL, 0, 1607 + 4000, 4000, 1000, 1},
@@ -142,8 +146,8 @@ static void drains_are_as_by_hand(void) {
   }
 }
 
-/* Five nodes, two at a time, 100 s of lead and 600 s of maintenance: 3 x 700 s from 900 s on, as in a rolling update. A
-   second job waits until the maintenance of the last group has ended. */
+/* A rolling update of five nodes, two at a time: the three groups take 700 s each, from 900 s on (100 s of lead and 600
+   s of maintenance). The second job needs all nodes, so it waits until the maintenance of the last group has ended. */
 static void groups_follow_each_other(void) {
   struct world world;
   world_init(&world, 5, 2);
@@ -162,9 +166,10 @@ static void groups_follow_each_other(void) {
   hr_result_destroy(result);
 }
 
-/* Both nodes fail at 700 s and are repaired in 500 s. With a budget of one node, the first group begins at 1,200 s: the
-   budget does not prevent failures, but failures use it. Without a budget the node is in maintenance while it is
-   failed, and that time counts as unplanned. */
+/* Both nodes fail at 700 s and are repaired at 1,200 s. The run ends at 1,650 s. Failed nodes use the budget of one
+   unavailable node, so the maintenance of the first node begins only at 1,200 s: 450 s. Without a budget it begins at
+   1,000 s, but the time until 1,200 s counts as unplanned: 400 s, and 50 s of the second node, whose maintenance begins
+   at 1,600 s. */
 static void a_failure_uses_the_budget(void) {
   for (uint32_t budget = 0; budget < 2; budget++) {
     struct world world;
@@ -190,9 +195,9 @@ static void a_failure_uses_the_budget(void) {
 
 /* ---- Limits ----------------------------------------------------------------------------------------------- */
 
-/* Two nodes. The maintenance of the first is from 1,000 s to 1,600 s, that of the second from 1,600 s to 2,200 s. A job
-   of 1,200 s would reach the maintenance on node 0, so it runs on node 1. A job of 1,500 s on both nodes waits until
-   both are finished. A job of 900 s ends before the maintenance, so it starts immediately. */
+/* The maintenance of node 0 is from 1,000 s to 1,600 s, that of node 1 from 1,600 s to 2,200 s. Job 0 of 1,200 s would
+   still run at the maintenance of node 0, so it runs on node 1. Job 1 of 1,500 s needs both nodes and waits until both
+   maintenances have ended. Job 2 of 900 s ends before the maintenance of node 0, so it starts immediately. */
 static void limits_keep_clear(void) {
   static const char *const policies[] = {"queue backfill=strict", "queue backfill=skip", "queue backfill=easy",
                                          "queue backfill=conservative placement=first-fit", "slurm"};
@@ -208,7 +213,7 @@ static void limits_keep_clear(void) {
     world.work_us[2] = world.limit_us[2] = 900 * S;
     world.submit_us[2] = 2 * S;
     struct hr_result *result = run(&world);
-    bool in_order = i == 0; /* strict: the third job waits behind the second, which does not fit */
+    bool in_order = i == 0; /* strict: job 2 waits behind job 1 */
     CU_ASSERT_EQUAL(result->start_us[0], 0);
     CU_ASSERT_EQUAL(result->pools[0].maintained_jobs, 0);
     CU_ASSERT(result->start_us[1] >= 2200 * S);
@@ -219,7 +224,7 @@ static void limits_keep_clear(void) {
 }
 
 /* EASY with a window on both nodes from 120 s to 170 s. Job 1 needs both nodes for 50 s, so its reservation is not at
-   100 s, when job 0 ends, but at 170 s, when the window ends. Jobs 2 and 3 end before. */
+   100 s, when job 0 ends, but at 170 s, when the window ends. Jobs 2 and 3 run on node 1 and end before the window. */
 static void easy_fills_the_time_before_a_window(void) {
   struct world world;
   world_init(&world, 2, 4);
@@ -239,11 +244,16 @@ static void easy_fills_the_time_before_a_window(void) {
   hr_result_destroy(result);
 }
 
-/* The maintenance of node 0 is from 1,000 s to 1,600 s, that of node 1 until 2,200 s. Job 0 has both nodes until 600 s.
-   Job 1 needs both for 1,000 s. It fits at 600 s, but waits because of the maintenance; its reservation is at 2,200 s.
-   Jobs 2 and 3 end before the maintenance. Job 4 fits on node 0 at 1,601 s, but would delay job 1. If the head takes
-   300 s, it ends before the maintenance, so it starts at 600 s. Job 2 then gets node 1, and job 3 has the reservation,
-   at 1,600 s on node 0. */
+/* The maintenance of node 0 is from 1,000 s to 1,600 s, that of node 1 from 1,600 s to 2,200 s. Job 0 has both nodes
+   until 600 s.
+
+   In the first run, job 1 needs both nodes for 1,000 s. It waits because of the maintenance, and its reservation is at
+   2,200 s. Jobs 2 and 3 (on nodes 1 and 0) end before the maintenance of their nodes, so they start immediately. Job 4
+   fits on node 0 at 1,601 s, but would delay job 1, so it starts after job 1, at 3,200 s.
+
+   In the second run, job 1 takes 300 s. It ends before the maintenance, so it starts at 600 s. At 900 s, job 2 starts
+   on node 1, where it ends at 1,550 s. Job 3 would still run at the maintenance of node 0, so its reservation is at
+   1,600 s on node 0. Job 4 follows at 1,900 s. */
 static void easy_reserves_for_a_held_job(void) {
   static const int64_t head_s[] = {1000, 300}, starts_s[][5] = {{0, 2200, 601, 602, 3200}, {0, 600, 900, 1600, 1900}};
   for (int k = 0; k < 2; k++) {
@@ -264,7 +274,8 @@ static void easy_reserves_for_a_held_job(void) {
   }
 }
 
-/* A job that can never end between two maintenance windows starts nevertheless. */
+/* The time between two maintenance windows is 1,400 s. A job of 1,500 s can never end between them, so it starts
+   immediately. */
 static void endless_jobs_are_not_held(void) {
   struct world world;
   world_init(&world, 1, 1);
@@ -282,8 +293,8 @@ static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   return (uint32_t)(hr__stream_uniform(stream) * bound);
 }
 
-/* Returns whether two windows overlap within a long time, by enumeration of all their times. `same`: both are the same
-   maintenance, of which two repetitions are compared. */
+/* Returns whether two maintenances overlap, by comparing the first 400 repetitions of each. `same`: `a` and `b` are the
+   same maintenance, and different repetitions of it are compared. */
 static bool meet(const struct hr_maintenance *a, const struct hr_maintenance *b, uint32_t nodes, bool same) {
   int64_t a_us = hr_maintenance_span_us(a, nodes), b_us = hr_maintenance_span_us(b, nodes);
   for (int64_t i = 0; i < (a->repeat_us ? 400 : 1); i++)
@@ -381,9 +392,9 @@ static void random_worlds_keep_the_invariants(void) {
   CU_ASSERT(stopped > 100);
 }
 
-/* Node 0 is in maintenance from 1,000 s to 1,600 s, node 1 until 2,200 s. Job 0 has node 0 until 600 s. Job 1 needs
-   both nodes for 800 s: because of the maintenance, its reservation in a conservative plan is at 2,200 s, not at 600 s.
-   Job 2, of 1,400 s, can therefore start on node 1 immediately. */
+/* Node 0 is in maintenance from 1,000 s to 1,600 s, node 1 from 1,600 s to 2,200 s. Job 0 has node 0 until 600 s. Job 1
+   needs both nodes for 800 s. If it started at 600 s, it would still run at the maintenance of node 0, so its
+   reservation in a conservative plan is at 2,200 s. Job 2, of 1,400 s, can therefore start on node 1 immediately. */
 static void plans_avoid_works(void) {
   static const char *const policies[] = {"queue backfill=conservative placement=first-fit",
                                          "queue backfill=conservative placement=best-fit"};
@@ -405,9 +416,10 @@ static void plans_avoid_works(void) {
   }
 }
 
-/* Two nodes are in maintenance from 1,000 s to 1,600 s, the other two until 2,200 s. At 1,100 s, a job on all nodes is
-   planned at 2,200 s. A job of 600 s is planned at 1,600 s on the nodes that are then available. A job of 400 s starts
-   immediately. */
+/* Nodes 0 and 1 are in maintenance from 1,000 s to 1,600 s, nodes 2 and 3 from 1,600 s to 2,200 s. The jobs are
+   submitted from 1,100 s on. Job 0 needs all nodes and is planned at 2,200 s. Job 1, of 600 s, would not end before
+   1,600 s on node 2 or 3, so it is planned at 1,600 s on node 0 or 1. Job 2, of 400 s, starts immediately on node 2 or
+   3. */
 static void plans_know_the_end_of_a_work(void) {
   struct world world;
   world_init(&world, 4, 3);
@@ -430,10 +442,11 @@ static void plans_know_the_end_of_a_work(void) {
   hr_result_destroy(result);
 }
 
-/* Two nodes are drained from 700 s and are in maintenance from 1,000 s to 1,600 s. The other two are drained from 1,600
-   s and are in maintenance from 1,900 s to 2,500 s. At 800 s, job 0 on three nodes has a reservation at the time at
-   which the first two nodes return. So job 1 does not start on the other two, because it would still run at that time.
-   It starts on the first two at 1,600 s, when the reservation of job 0 is at 2,500 s. */
+/* Nodes 0 and 1 are drained from 700 s and are in maintenance from 1,000 s to 1,600 s. Nodes 2 and 3 are drained from
+   1,600 s and are in maintenance from 1,900 s to 2,500 s. At 800 s, the plan does not know the second drain yet. So job
+   0, on three nodes, has a reservation at 1,600 s. Job 1, on two nodes, does not start on nodes 2 and 3, because it
+   would run until 1,701 s. At 1,600 s the second drain begins, and the reservation of job 0 moves to 2,500 s. Job 1
+   then starts on nodes 0 and 1 and ends at 2,500 s. */
 static void plans_know_the_end_of_a_drain(void) {
   static const char *const policies[] = {"queue backfill=conservative placement=first-fit",
                                          "queue backfill=easy placement=first-fit"};

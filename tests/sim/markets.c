@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes that boot and stop, and the effect on jobs. Each case is small enough to compute its results by hand, to the
-   second. */
+/* Nodes that boot and stop, in spot, on-demand and reserved pools, and the effect on jobs. Each case is small enough to
+   compute its results by hand, to the second. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -206,7 +206,7 @@ static void writers_share_storage_bandwidth(void) {
   ASSERT_ACCOUNTS(&outcome, 0, 2, 270, 150, 0, 20, 0, 170);
   ASSERT_ACCOUNTS(&outcome, 1, 2, 270, 150, 0, 20, 0, 170);
   hr_result_destroy(outcome.result);
-  /* only the first job has enough time to write a checkpoint; no other job uses the storage meanwhile */
+  /* two writers would need 20 s, so only the first job writes a checkpoint; alone, it needs 10 s */
   spot.notice_s = 15;
   run_case(spot, &outcome);
   ASSERT_ACCOUNTS(&outcome, 0, 2, 265, 150, 0, 10, 0, 160);
@@ -217,8 +217,8 @@ static void writers_share_storage_bandwidth(void) {
 static void new_writer_slows_other_writers(void) {
   struct outcome outcome;
   struct hr_class_spec class_ = {.checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 30, .checkpoint_mib = 100};
-  /* From 30 s to 34 s the first job writes alone: 40 of 100 MiB. Then it writes 60 MiB at half the speed until 46 s. By
-     then the second job has written 60 MiB. It needs 4 s for the rest. */
+  /* From 30 s to 34 s the first job writes alone, at 10 MiB/s: 40 of 100 MiB. Then it writes 60 MiB at half the speed
+     until 46 s. By then the second job has written 60 MiB. It needs 4 s for the rest. */
   run_case(
       (struct spot_case){
           .n_jobs = 2, .n_nodes = 2, .submit_s = {0, 4}, .work_s = {40, 40}, .class_ = class_, .storage_mib_s = 10},
@@ -251,8 +251,9 @@ static void highest_nodes_are_reclaimed_first(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* Capacity is available from 60 s to 80 s and again from 90 s on. The notice period is 15 s, so in the first of these
-   two intervals nodes can be launched only until 65 s. */
+/* A node is available from 60 s to 80 s and again from 90 s on. With a notice period of 15 s, it gets notice at 65 s,
+   so a launch at 60 s is possible. With a notice period of 20 s, it would get notice at 60 s, so it is launched only at
+   90 s. */
 static void capacity_gone_within_notice_is_not_available(void) {
   struct outcome outcome;
   struct spot_case spot = {.n_jobs = 1,
@@ -266,7 +267,7 @@ static void capacity_gone_within_notice_is_not_available(void) {
   hr_result_destroy(outcome.result);
   spot.notice_s = 15;
   run_case(spot, &outcome);
-  /* the node is launched at 60 s and gets notice at 65 s; the job completes in time */
+  /* the job of 20 s ends at 80 s, when the node goes down */
   ASSERT_ACCOUNTS(&outcome, 0, 1, 80, 20, 0, 0, 0, 20);
   hr_result_destroy(outcome.result);
   spot.notice_s = 20;
@@ -567,8 +568,8 @@ static void released_node_can_be_acquired_again(void) {
 
 /* ---- Notice periods that are longer than the periods of the market ---- */
 
-/* Compares the number of nodes of a recorded market with its definition: the minimum of the level from now to the end
-   of the notice period. This is done at every instant of a run in which the policy requests all nodes. */
+/* The policy requests all nodes of a recorded market. At every instant of the run, the number of nodes must be the
+   minimum of the recorded level from now to the end of the notice period. */
 struct level_watch {
   const struct hr_spot_spec *spot;
   uint32_t n_instants, n_wrong;

@@ -431,8 +431,8 @@ static void maximum_number_of_instances(void) {
   CU_ASSERT_EQUAL(hr_mig_starts(&custom, &gpu, 2), 0);
 }
 
-/* The best start for the 2g would be 0, because the maximum number of other instances fits then. But the layout also
-   has a 1g that must be at start 0, so the 2g must be at start 1. */
+/* The best start for a 2g alone is 0, because a 3g then fits at start 2. If the layout also has a 1g, which must be at
+   start 0, the 2g must be at start 1. */
 static void layout_may_need_another_start(void) {
   struct hr_mig_profile profiles[] = {
       {.name = "1g.5gb", .compute_slices = 1, .memory_slices = 1, .starts = 0x1, .max_instances = 1},

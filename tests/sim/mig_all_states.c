@@ -78,7 +78,7 @@ static struct brute_state state_of(const struct hr_mig_gpu *gpu) {
 }
 
 /* Builds a state with functions of the library. The instances are created from the last start to the first. Each step
-   is valid, because any part of the instances of a valid state is a valid state, too. */
+   is valid, because any subset of the instances of a valid state is a valid state, too. */
 static struct hr_mig_gpu gpu_of(const struct hr_mig_type *type, const struct brute_state *state) {
   struct hr_mig_gpu gpu = {0};
   for (int start = BRUTE_SLICES; start-- > 0;)
@@ -145,8 +145,9 @@ static void states_are_the_same(void) {
 
 /* The numbers of states in docs/reference/sharing.md, for the types in mig_brute.c. For A30 the number can be computed
    by hand. Each half of the GPU has one of 5 states: empty, a 1g at its first or its second slice, two 1g, or one 2g.
-   This gives 5 x 5 states. One more state has a 4g. In further 2 x 5 x 5 states, an instance has media engines: each
-   half has 5 such instances in all its states, and each can be combined with the 5 states of the other half. */
+   This gives 5 x 5 states. One more state has a 4g. In further 2 x 5 x 5 states, one instance has media engines: a half
+   has 5 contents in which exactly one instance has them, and each can be combined with the 5 states of the other
+   half. */
 static void numbers_of_states(void) {
   for (size_t i = 0; i < n_own_tables; i++) {
     static struct gathered all;
@@ -264,9 +265,9 @@ static struct future future_of(const struct brute_type *brute, const struct brut
   return future;
 }
 
-/* Compares two states by the number of further instances of a wanted profile that fit, for the largest profile for
-   which this number differs. Returns a positive number if more fit in `a`, a negative number if more fit in `b`, and 0
-   if there is no such profile. */
+/* Compares two states by the numbers of further instances that fit, for the largest wanted profile for which these
+   numbers differ. Returns a positive number if more instances fit in `a`, a negative number if more fit in `b`, and 0
+   if the numbers are equal for all wanted profiles. */
 static int compare_futures(const struct future *a, const struct future *b, uint32_t wanted) {
   for (int i = 0; i < BRUTE_PROFILES; i++)
     if ((wanted >> i & 1) && a->room[i] != b->room[i]) return a->room[i] - b->room[i];
@@ -286,8 +287,8 @@ static void judge(const struct brute_type *brute, const struct brute_state *stat
     struct future other = future_of(brute, state, profile, start);
     int better = compare_futures(&other, &best, wanted);
     CU_ASSERT_TRUE(better < 0 || (better == 0 && start >= (int)chosen));
-    /* After an instance is created at the best start, all larger instances fit that would fit with another start. The
-       specification does not require this, but it is true of these types. */
+    /* After an instance is created at the best start, every larger wanted profile fits that would fit with another
+       start. The specification does not require this, but it is true of these types. */
     for (int larger = 0; larger < profile; larger++)
       if (wanted >> larger & 1) CU_ASSERT_TRUE(best.room[larger] || !other.room[larger]);
   }
@@ -309,7 +310,7 @@ static void best_start_keeps_what_is_larger(void) {
   for (const struct brute_type *brute = types; brute < types + n_types; brute++) judge_all(brute, HR_MIG_ALL);
 }
 
-/* Tests all sets of profiles of A30 as the profiles that jobs may request, and some sets of profiles of A100. */
+/* Tests all sets of profiles of A30 as the profiles that jobs may request, and every ninth set of profiles of A100. */
 static void best_start_for_some_sets(void) {
   for (uint32_t wanted = 0; wanted < 1U << brute_types[0].n_profiles; wanted++) judge_all(&brute_types[0], wanted);
   for (uint32_t wanted = 0; wanted < 1U << brute_types[1].n_profiles; wanted += 9) judge_all(&brute_types[1], wanted);

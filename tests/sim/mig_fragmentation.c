@@ -15,8 +15,9 @@
 enum rule { BEST, BEST_FOR_MIX, FIRST, WORST, N_RULES };
 enum { N_STEPS = 300000, MIX = 10, MAX_G = 4 };
 
-/* Both arrays are indexed by the number of compute slices; index 0 is for the total. `n_requests`: number of requests
-   for which enough slices were free. `n_blocked`: number of these requests that were blocked. */
+/* Both arrays are indexed by the number of compute slices of the requested profile; index 0 is for the total.
+   `n_requests`: number of requests for which enough slices were free. `n_blocked`: number of these requests that were
+   blocked. */
 struct tally {
   unsigned n_requests[MAX_G + 1], n_blocked[MAX_G + 1];
 };

@@ -94,7 +94,7 @@ static void note_spans(void *self, const struct hr_view *view, const struct hr_e
 
 static struct hr_market_spec market_of(const struct network_case *test) {
   struct hr_market_spec market = {.to_us = HR_NEVER_US};
-  if (test->interrupts) market.market = HR_MARKET_ON_DEMAND; /* nodes of a spot pool, so that jobs can be stopped */
+  if (test->interrupts) market.market = HR_MARKET_ON_DEMAND; /* an elastic pool, so that the run has accounts of jobs */
   return market;
 }
 

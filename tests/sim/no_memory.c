@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For each allocation of a run there is a run in which this allocation fails. This is repeated for each backfill and
-   each market rule. The caller must get the error. The run must not crash or leak memory. */
+/* Runs out of memory after each possible number of allocations. This is repeated with different backfills, placements
+   and market rules, with locality, with GPU memory that is not reserved, and with data. The caller must get the error.
+   The run must not crash or leak memory. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -20,7 +21,7 @@ static struct {
   int64_t deadline_us[JOBS];
   const char *backfill, *placement, *market; /* market: the market rule; NULL if there are only fixed nodes */
   uint32_t n_jobs;
-  bool has_locality; /* jobs must be within a rack or an island */
+  bool has_locality; /* some jobs must be within a rack or an island */
   bool by_gpu;
   uint8_t within[JOBS];
   int64_t within_wait_us[JOBS];

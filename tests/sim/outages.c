@@ -73,9 +73,10 @@ static void expect(const struct hr_outage_accounting *account, uint64_t failures
   CU_ASSERT(account->lost_milli_us == (hr_amount)lost_gpu_s * 1000 * S);
 }
 
-/* Two nodes, each with a job that starts again after a stop. The nodes fail at 100 s, and are repaired at 125 s. Both
-   lose their power from 160 s to 170 s. 65 s later they fail again. At the end of the run, at 250 s, they are in
-   repair. */
+/* Two nodes, each with a job without checkpoints that starts again after a stop. Each node fails after 100 s in
+   operation. Both fail at 100 s and are repaired at 125 s: 100 s of work are lost. Both lose their power from 160 s to
+   170 s: 35 s are lost. They fail again at 235 s, after 35 + 65 s in operation: 65 s are lost. At the end of the run,
+   at 250 s, they have been in repair for 15 s. */
 static void each_class_has_its_losses(void) {
   struct world world = {.n_jobs = 2, .work_us = {1000 * S, 1000 * S}, .gpus = {1, 1}, .horizon_us = 250 * S};
   world.pool.nodes = 2;
@@ -127,8 +128,9 @@ static void draw(struct world *world, struct hr__stream *stream, struct hr_fault
   }
 }
 
-/* Failures and stopped jobs are those of the pool. Work is lost in failures only. The downtime of one kind of units is
-   that of the pool; if several overlap, the sum is larger. */
+/* The sums over all classes of failures and stopped jobs equal the accounts of the pool. Work is lost only in failures,
+   so the lost work equals that of all jobs. With a single process, the downtime equals that of the pool. With several
+   processes, outages can overlap, so the sum can be larger. */
 static void classes_add_up(void) {
   static char name[] = "class";
   struct hr_fault_class classes[3] = {{.name = name, .share = 5, .repair = exponential(100)},

@@ -206,7 +206,7 @@ static void held_files_appear_together(void) {
   hr__unfinished_name_all(false);
 }
 
-/* A signal removes deferred files; then none of them can be published. */
+/* The signal handler calls hr_discard_unfinished, which removes deferred files. Then none of them can be published. */
 static void signal_discards_held_files(void) {
   struct hr_error error = {0};
   int before = count_files();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The engine's containers compared with plain arrays under random operations. */
+/* The engine's containers, compared with plain arrays under random operations, and small helpers: pending events, the
+   arena, tables of names, the nearest word, notes, exit codes. */
 
 #include "base/containers.h"
 #include "base/random.h"

@@ -3,8 +3,8 @@
  * Energy: cases that are computed by hand, defects of other simulators, published values, and random worlds in checked
  * mode, in which the uses of energy must add up exactly to the meter.
  *
- * Sources: SimGrid issues 171, 246, 343; Batsim issue 51; CloudSim Plus issues 127, 327, 346; OpenDC, unit tests of
- * failures; ExaDigiT/RAPS, configuration of Frontier; ml-energy/zeus, profiles of the power limit optimizer.
+ * Sources: SimGrid issues 171, 246, 343; Batsim issues 38, 51; CloudSim Plus issues 127, 327, 346; OpenDC, unit tests
+ * of failures; ExaDigiT/RAPS, configuration of Frontier; ml-energy/zeus, profiles of the power limit optimizer.
  */
 
 #include "headroom/power.h"
@@ -34,11 +34,11 @@ struct world {
   struct hr_class_spec class_;
   int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS];
   uint32_t gpus[MAX_JOBS], power_ppm[MAX_JOBS], n_jobs;
-  const char *policy; /* NULL: queue with skip */
+  const char *policy; /* NULL: `queue` with backfill `skip` */
   int64_t horizon_us;
   uint64_t seed;
   bool unmetered; /* the power of the pool is unknown */
-  /* the result of a run refers to these */
+  /* the result of a run has pointers to these */
   struct hr_trace trace;
   struct hr_cluster_spec cluster;
   struct hr_class_spec classes[HR_N_CLASSES];
@@ -49,7 +49,7 @@ static struct hr_duration fixed(double seconds) {
   return (struct hr_duration){HR_DURATION_FIXED, seconds, 0};
 }
 
-/* Nodes with one GPU, which uses all of the power. */
+/* Returns a world of nodes with one GPU each. All power of a node is that of its GPU. */
 static struct world hosts(uint32_t n_nodes, double idle_w, double max_w) {
   static char name[] = "p", gpu[] = "A100";
   struct world world = {
@@ -68,7 +68,7 @@ static void add_job(struct world *world, double submit_s, double work_s, uint32_
   world->gpus[world->n_jobs++] = gpus;
 }
 
-/* All nodes fail for `down_s` after each `up_s` of work. */
+/* All nodes fail together for `down_s` after each `up_s` in operation. */
 static void let_fail(struct world *world, double up_s, double down_s) {
   world->process.unit = HR_TIER_POOL;
   world->process.between = fixed(up_s);
@@ -169,9 +169,9 @@ static void note_energy(void *self, const struct hr_view *view, const struct hr_
   if (event->kind == HR_EVENT_START && event->job.id != 1) CU_ASSERT(noted[event->job.id].it == 0);
 }
 
-/* Three jobs of 100 s on a host of 200 W that fails after 150 s. The energy of the first job follows from its start and
-   end. The second job is stopped after 50 s and runs again. The third job runs at the end. During the run, a policy
-   can read the energy of past attempts. */
+/* Three jobs of 100 s on a host of 200 W that fails after 150 s. The first job runs from 0 to 100 s. The second job is
+   stopped after 50 s and runs again from 200 s to 300 s. The third job still runs at the end of the run, at 340 s.
+   During the run, observers can read the energy of past attempts. */
 static void energy_of_jobs_that_run_once_or_twice(void) {
   struct hr_energy noted[3] = {{0}};
   struct world world = hosts(1, 200, 200);
@@ -191,8 +191,8 @@ static void energy_of_jobs_that_run_once_or_twice(void) {
 
 /* ---- Defects of other simulators --------------------------------------------------------------------------- */
 
-/* SimGrid 171: a host of 200 W, 8 W when off, is idle for 10 s and is then switched off. SimGrid counted 80 J for the
-   idle time. */
+/* SimGrid 171: a host of 200 W, 8 W when off, is idle for 10 s and is then switched off. The idle time uses 2,000 J;
+   SimGrid counted only 80 J, at 8 W. */
 static void energy_is_settled_before_a_change(void) {
   struct world world = hosts(1, 200, 200);
   world.power.down_w = 8;
@@ -202,8 +202,9 @@ static void energy_is_settled_before_a_change(void) {
   expect_joules(&world, 0, 2000, 80);
 }
 
-/* Batsim 51: two hosts of 203 W run a job of 4 s that is stopped after 3 s: 1,218 J, not 1,059 J. Not stopped: 1,624 J.
-   One host: 609 J. Stopped jobs use as much energy per time as jobs that complete. */
+/* Batsim 51: two hosts of 203 W run a job of 4 s that is stopped after 3 s: 2 x 203 W x 3 s = 1,218 J, not 1,059 J as
+   in Batsim. One host uses 609 J. A job on two hosts that is not stopped uses 1,624 J. Stopped jobs use as much energy
+   per time as jobs that complete. */
 static void stopped_jobs_are_billed_on_all_hosts(void) {
   for (uint32_t n = 1; n <= 2; n++) {
     struct world world = hosts(n, 95, 203);
@@ -217,8 +218,8 @@ static void stopped_jobs_are_billed_on_all_hosts(void) {
   expect_joules(&world, 1624, 0, 0);
 }
 
-/* SimGrid 343: of four hosts of 1 W idle and 50 W busy, three run a job and are stopped at 0.99 s: 49.5 J each, and
-   0.99 J for the idle one.
+/* SimGrid 343: of four hosts (1 W idle, 50 W busy), three run a job. The run ends at 0.99 s: 49.5 J for each busy host,
+   and 0.99 J for the idle host.
  */
 static void a_cut_is_billed_to_all_hosts(void) {
   struct world world = hosts(4, 1, 50);
@@ -250,8 +251,8 @@ static void a_host_that_works_is_busy(void) {
   expect_joules(&world, 8 * 203, 12 * 95, 10 * 10);
 }
 
-/* CloudSim Plus 346: the energy of a boot. An elastic node boots for 151.52 s at 125.174 W (Batsim's example), works
-   for 100 s at 190.738 W, and is not paid for before. */
+/* CloudSim Plus 346: the energy of a boot. An elastic node boots for 151.52 s at 125.174 W (Batsim's example), and then
+   works for 100 s at 190.738 W. Before its launch it uses no energy. */
 static void boots_use_energy(void) {
   struct world world = hosts(1, 95, 190.738);
   world.pool.market.market = HR_MARKET_ON_DEMAND;
@@ -286,8 +287,9 @@ static void repeated_failures(void) {
   hr_result_destroy(result);
 }
 
-/* Frontier: 9,472 nodes; (P + 13) / 0.98, and (P + 17) / 0.96 for 4 nodes; switches and pumps. 7.307 MW idle, 28.228 MW
-   at most (RAPS). */
+/* Frontier has 9,472 nodes. A converter of a node with the load P draws (P + 13 W) / 0.98. A rectifier of 4 nodes with
+   the load P draws (P + 17 W) / 0.96. `other_w`: 75 x 32 switches and 27 pumps. RAPS states 7.307 MW if idle, and
+   28.228 MW at most. */
 static void losses_of_frontier(void) {
   for (uint32_t busy = 0; busy < 2; busy++) {
     struct hr_power_loss losses[2] = {{13, 0.98, 1}, {17, 0.96, 4}};
@@ -310,7 +312,7 @@ static void losses_of_frontier(void) {
   }
 }
 
-/* Zeus, V100, resnet50: windows at limits of 250, 150 and 100 W. */
+/* Zeus, V100, resnet50: measured time and energy of a profiling window at power limits of 250, 150 and 100 W. */
 static void limits_as_measured(void) {
   static const double limits[3] = {250, 150, 100}, seconds[3] = {26.6745, 32.4129, 53.8665},
                       joules[3] = {6065.03, 4830.30, 5327.10};
@@ -352,7 +354,8 @@ static void limits_between_points(void) {
   hr_result_destroy(result);
 }
 
-/* Each curve at a utilization of 0.25, between 100 and 300 W. */
+/* Each curve at a utilization of 0.25. The GPU has 100 to 300 W and the host 10 to 20 W, so a job uses 110 W + 210 W *
+   share. */
 static void curves(void) {
   static const struct {
     enum hr_power_model model;
@@ -391,7 +394,8 @@ static void tables_are_linear_between_points(void) {
   }
 }
 
-/* PUE 1.25 and 40 W of constant cooling: the facility uses a quarter of the IT power, and 40 W. */
+/* The IT power is 300 W (busy) + 100 W (idle) + 20 W (other) = 420 W. With PUE 1.25 and 40 W of constant cooling, the
+   facility uses another quarter of it (105 W) and 40 W. */
 static void the_facility(void) {
   struct world world = hosts(2, 100, 300);
   world.power.pue = 1.25;

@@ -34,7 +34,7 @@ struct world {
   uint32_t n_pools, n_jobs;
   int64_t *submit_us, *work_us;
   uint32_t *gpus, *power_ppm;
-  const char *policy; /* NULL: queue with skip */
+  const char *policy; /* NULL: `queue` with backfill `skip` */
   uint64_t seed;
   struct hr_trace trace; /* the result of a run refers to it and to the cluster */
   struct hr_cluster_spec cluster;
@@ -160,7 +160,8 @@ static void a_node_sleeps_and_boots(void) {
   world_finish(&world);
 }
 
-/* Switching the host off saves energy if it would be idle for more than 211.7 s. */
+/* Switching the host off saves energy if it would be idle for more than x = 211.7 s, the solution of 95 x = 6.1 *
+   100.997 + 151.52 * 125.174 + 9.75 (x - 6.1 - 151.52). */
 static void the_break_even_of_an_idle_time(void) {
   double saved[2];
   for (int longer = 0; longer < 2; longer++) {
@@ -215,7 +216,8 @@ static double draw_exponential(struct hr__stream *stream, double mean) {
   return -mean * log1p(-hr__stream_uniform(stream));
 }
 
-/* M/M/1 with an exponential setup time: E[T] = 1 / (mu - lambda) + 1 / alpha; the server is busy for the share rho,
+/* M/M/1 with arrival rate lambda, service rate mu and an exponential setup time with rate alpha; rho = lambda / mu. The
+   mean time in the system is E[T] = 1 / (mu - lambda) + 1 / alpha. The server is busy for the share rho of the time,
    boots for (1 - rho) lambda / (lambda + alpha), and is off for (1 - rho) alpha / (lambda + alpha). */
 static void a_queue_with_setup_times(void) {
   const double lambda = 0.5, mu = 1, alpha = 0.4;
@@ -247,7 +249,8 @@ static void a_queue_with_setup_times(void) {
 
 /* ---- Budget ---- */
 
-/* Four nodes, 95 W idle and 200 W at work: 800 W in all; with 600 W two nodes work (590 W). */
+/* Four nodes, 95 W idle and 200 W at work. With a budget of 600 W, two nodes can work (2 x 200 W + 2 x 95 W = 590
+   W). */
 static void a_budget_admits_jobs(void) {
   struct world world;
   world_init(&world, 4, 1);
@@ -264,7 +267,8 @@ static void a_budget_admits_jobs(void) {
   world_finish(&world);
 }
 
-/* Jobs that use less power than others: further jobs can use the rest of the reserved power at the same instant. */
+/* As above, but three jobs use 120 W each. The budget counts the power that jobs really use, so all four jobs start at
+   once: 3 x 120 W + 200 W = 560 W. */
 static void a_budget_counts_the_power_of_jobs(void) {
   struct world world;
   world_init(&world, 4, 1);
@@ -278,8 +282,8 @@ static void a_budget_counts_the_power_of_jobs(void) {
   world_finish(&world);
 }
 
-/* The same four nodes and budget, and limits from 200 W to 100 W: with four jobs, the budget is sufficient at 150 W
-   (level 16 of 32), and work takes 1.5 times as long. When two jobs have ended, the others work at full speed. */
+/* The same four nodes and budget, but GPUs can be limited to between 200 W and 100 W. With four jobs, each GPU is
+   limited to 150 W, and work takes 1.5 times as long. When two jobs have ended, the other two work at full speed. */
 static void a_budget_slows_gpus(void) {
   struct hr_power_cap caps[] = {{200, 1, 1}, {100, 2, 0.5}};
   struct world world;
@@ -304,7 +308,8 @@ static void a_budget_slows_gpus(void) {
   world_finish(&world);
 }
 
-/* A budget that permits two nodes at the lowest limit: two jobs run at the same time, and the others wait. */
+/* A budget that permits two nodes at the lowest limit: 2 x 100 W + 2 x 95 W = 390 W. Two jobs run at half the speed,
+   for 200 s, and the other two wait. */
 static void a_budget_slows_gpus_and_holds_nodes(void) {
   struct hr_power_cap caps[] = {{200, 1, 1}, {100, 2, 0.5}};
   struct world world;
@@ -350,7 +355,7 @@ static void draw_pool(struct world *world, struct hr__stream *stream, uint32_t n
   power->sleep.min_awake = below(stream, 3);
 }
 
-/* A budget for all pools: at least one node of each pool can work. */
+/* A budget for all pools, or none. At least two nodes of each pool can work at the same time. */
 static void draw_budget(struct world *world, struct hr__stream *stream) {
   double idle_w = 0, most_w = 0, all_w = 0, least_w = 0; /* least_w: at the lowest limit */
   if (below(stream, 3) == 0) return;

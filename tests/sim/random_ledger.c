@@ -53,7 +53,7 @@ static bool chance(uint32_t in) {
   return draw(in) == 0;
 }
 
-/* Draws a duration. It is often zero or short and sometimes several weeks. */
+/* Draws a duration: zero (1 of 8), up to 100 s (3 of 8), up to two hours (3 of 8), or up to four days (1 of 8). */
 static int64_t draw_us(void) {
   int64_t us = 0;
   switch (draw(8)) {
@@ -187,8 +187,8 @@ static bool take_nodes(uint32_t job, uint32_t pool) {
   return true;
 }
 
-/* Places the job in a pool without particular nodes. The free GPUs of the pool are computed from the jobs in it.
-   Returns false if the job does not fit. */
+/* Places the job in the pool without slices, and so without specific nodes. The free GPUs of the pool are computed from
+   its running jobs. Returns false if the job does not fit. */
 static bool take_count(uint32_t job, uint32_t pool) {
   uint32_t used = 0, gpu_milli = scenario.gpus[job] * 1000;
   for (uint32_t i = 0; i < BRUTE_JOBS; i++)

@@ -361,8 +361,8 @@ static bool accounts_agree(const struct random_case *random, const struct tracke
   return true;
 }
 
-/* Returns whether two runs have the same node events up to the end of the shorter one. If the engine requests all
-   nodes, node events must not depend on the policy. */
+/* Returns whether two runs have the same node events up to the end of the shorter one. With the market rule `static`
+   the engine requests all nodes, so node events must not depend on the policy. */
 static bool node_events_agree(const struct tracker *a, const struct tracker *b) {
   uint32_t count = a->n_node_events < b->n_node_events ? a->n_node_events : b->n_node_events;
   if (count > MAX_NODE_EVENTS) count = MAX_NODE_EVENTS;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Recovery from failures: asynchronous checkpoints, jobs with a limit of restarts, spare nodes, slow nodes, recorded
- * failures. Each test asserts the number of failures or slow periods that occurred.
+ * Recovery from failures: asynchronous checkpoints, jobs with a limit of restarts, corrupted results, places of stopped
+ * jobs in the queue, excluded nodes, bugs of other systems, spare nodes, slow nodes, recorded failures. Each test of a
+ * run asserts the number of failures or slow periods that occurred.
  */
 
 #include "base/random.h"
@@ -121,8 +122,8 @@ static void the_last_unfinished_checkpoint_is_lost(void) {
 
 /* ---- Jobs that give up ------------------------------------------------------------------------------------ */
 
-/* A node fails after each 100 s. A job of 250 s without checkpoints never completes. It may be restarted twice, or
-   never.
+/* A node fails after each 100 s in operation, so a job of 250 s without checkpoints never completes. It may be
+   restarted twice (3 attempts) or never (1 attempt), and is then rejected. A second job of 5 s completes.
  */
 static void jobs_give_up(void) {
   static const char *const policies[] = {"easy", "conservative", "slurm", "kubernetes", "volcano", "kai", "rounds"};
@@ -204,9 +205,9 @@ static void stopped_jobs_wait_at_their_place(void) {
 
 /* ---- Excluded nodes --------------------------------------------------------------------------------------- */
 
-/* Job 0 is stopped on node 0 at 100 s; the node is repaired at 110 s, and job 1 has the other node until 200 s.
-   Depending on the setting, job 0 returns to node 0 immediately, waits for the other node, or waits until the exclusion
-   ends at 150 s. */
+/* Job 0 is stopped on node 0 at 100 s; the node is repaired at 110 s, and job 1 has the other node until 200 s. Without
+   exclusion, job 0 returns to node 0 immediately. If node 0 is excluded for 1,000 s, job 0 waits for the other node. If
+   node 0 is excluded for 50 s, job 0 waits until 150 s. */
 static void a_job_does_not_return_to_a_node(void) {
   static const char *const nodes[] = {"0", "1", "1"}, *const seconds[] = {NULL, "1000", "50"};
   static const int64_t ends_s[] = {110 + 300, 200 + 300, 150 + 300};
@@ -261,7 +262,7 @@ static void plans_do_not_know_repairs(void) {
 
 enum { EXCLUDED_NODES = 2, EXCLUDED_S = 400 };
 
-/* The last failures of nodes under each job. */
+/* By job: the last nodes that failed while the job ran on them, and the ends of their exclusions. */
 struct seen_failures {
   uint32_t node[MAX_JOBS][EXCLUDED_NODES];
   int64_t until_us[MAX_JOBS][EXCLUDED_NODES];
@@ -286,7 +287,8 @@ static void note_failures(void *self, const struct hr_view *view, const struct h
   }
 }
 
-/* In random worlds, no job starts on a node that is excluded for it. Without the key, jobs start on such nodes. */
+/* In random worlds with `exclude_nodes` 2, no job starts on a node that is excluded for it. With `exclude_nodes` 0,
+   jobs start on such nodes. */
 static void excluded_nodes_are_avoided(void) {
   uint32_t n_failures[2] = {0}, n_returns[2] = {0};
   for (uint32_t seed = 0; seed < 40; seed++) {
@@ -321,7 +323,8 @@ static void excluded_nodes_are_avoided(void) {
 
 /* ---- Bugs of other systems -------------------------------------------------------------------------------- */
 
-/* OpenDC: failures stop after the first, and do not overlap. Three nodes fail at overlapping times, again and again. */
+/* OpenDC: no failures occur after the first, and failures do not overlap. Here three nodes fail at overlapping times,
+   again and again. */
 static void failures_go_on_and_overlap(void) {
   struct world world;
   world_init(&world, 3, 1);
@@ -344,7 +347,8 @@ static void failures_go_on_and_overlap(void) {
   hr_result_destroy(result);
 }
 
-/* Kueue: several nodes of one job fail at the same time. The job is stopped once, and starts again on other nodes. */
+/* Kueue: several nodes of one job fail at the same time. The job of 300 s, on nodes 0 to 2, is stopped once, at 100 s.
+   It starts again from the beginning on nodes 1, 3 and 4. */
 static void several_nodes_of_a_job_fail(void) {
   struct world world;
   struct hr_fault_replay replays[] = {{0, 100 * S, 5000 * S}, {2, 100 * S, 5000 * S}};
@@ -361,7 +365,8 @@ static void several_nodes_of_a_job_fail(void) {
   hr_result_destroy(result);
 }
 
-/* AKS: an upgrade that a disruption budget blocks forever. The run ends, and the nodes continue to work. */
+/* AKS: an upgrade that a disruption budget blocks forever. Node 1 is failed during the whole run and uses the budget of
+   one node, so no maintenance begins. The job on node 0 is not affected, and the run ends. */
 static void a_blocked_maintenance_waits(void) {
   struct world world;
   struct hr_fault_replay replay = {1, 0, (int64_t)1000000 * S};
@@ -388,7 +393,9 @@ static void a_blocked_maintenance_waits(void) {
 /* ---- Spares ----------------------------------------------------------------------------------------------- */
 
 /* Three nodes, one of them a spare that is up after 7 s. A job on two nodes is stopped at 100 s, when node 0 and node 1
-   fail at the same time. The spare is up at 107 s. Node 0 is repaired and up at 150 s. Node 1 becomes the spare. */
+   fail at the same time. The spare is up at 107 s, and job 1 runs on it for 20 s. At 150 s both nodes are repaired:
+   node 0 is up, so job 0 starts again on it and on the former spare; node 1 becomes the spare. The spare time is 100 s
+   until the failure, and the time from 150 s to the end of the run at 270 s. */
 static void a_spare_replaces_a_node(void) {
   struct world world;
   struct hr_fault_replay replays[] = {{0, 100 * S, 50 * S}, {1, 100 * S, 50 * S}};
@@ -411,8 +418,9 @@ static void a_spare_replaces_a_node(void) {
   hr_result_destroy(result);
 }
 
-/* Mean number of nodes that are up, of n nodes and s spares that do not fail while they wait: birth and death with the
-   failure rates min(n, n + s - k) xi and the repair rates min(k, crew) eta. */
+/* Returns the mean number of nodes that are up, of n nodes and s spares. Spares do not fail while they wait. This is a
+   birth-and-death process in the number k of failed nodes, with the failure rate min(n, n + s - k) * xi and the repair
+   rate min(k, crew) * eta. */
 static double mean_up(uint32_t n, uint32_t s, double xi, double eta, uint32_t crew) {
   double p = 1, sum = 0, up = 0;
   for (uint32_t k = 0; k <= n + s; k++) {
@@ -489,8 +497,9 @@ static void a_gang_is_as_slow_as_its_slowest_node(void) {
 
 /* ---- Recorded failures ------------------------------------------------------------------------------------ */
 
-/* Overlapping records of a node are joined, records of other nodes are ignored, and the order has no effect. The job
-   runs on node 0 with all of its work kept: it is stopped at 10 s for 25 s and at 60 s for 5 s. */
+/* Overlapping records of a node are joined, records of nodes that do not exist (node 7) are ignored, and the order of
+   records has no effect. The job runs on node 0 with all of its work kept: it is stopped at 10 s for 25 s and at 60 s
+   for 5 s, and ends at 130 s. Node 1 is down from 0 s until the end of the run. */
 static void records_are_replayed_exactly(void) {
   struct world world;
   struct hr_fault_replay replays[] = {
@@ -511,7 +520,8 @@ static void records_are_replayed_exactly(void) {
   hr_result_destroy(result);
 }
 
-/* Intervals that are drawn from a list: the availability follows from their means, also from a stationary start. */
+/* Intervals that are drawn from lists with the means 1 h (up) and 0.25 h (down): the availability is 1 / 1.25 = 0.8,
+   both if all nodes are fresh at the start and if the run begins in the stationary state. */
 static void recorded_intervals_have_their_means(void) {
   struct hr_hours up[] = {{0.1}, {0.2}, {0.3}, {3.4}}, down[] = {{0}, {0.5}};
   for (uint32_t fresh = 0; fresh < 2; fresh++) {

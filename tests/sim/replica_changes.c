@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Changes of the replicas of a running service: replicas that are added, drained and killed, in cases computed by hand
-   and in random worlds. */
+   and in random worlds. The tournament and the prices of iterations are compared with simpler code.
+
+   In all cases computed by hand, an iteration takes 100 us, plus 10 us for each prompt token, plus 5 us for each
+   sequence that decodes. */
 
 #include "harness.h"
 #include "sim/services/service.h"
@@ -31,7 +34,7 @@ static void close_service(struct hr__service_run *service, struct hr_service_res
   hr_service_result_finish(result);
 }
 
-/* A request that arrives before the first replica waits until it is ready. */
+/* Requests that arrive before a replica is ready wait for it. */
 static void wait_for_replica(void) {
   const struct hr_service spec = service_of(HR_SERVICE_VLLM_V1);
   const struct hr_service_requests requests = {2, (int64_t[]){7, 8}, (uint32_t[]){10, 10}, (uint32_t[]){1, 1}};
@@ -47,12 +50,13 @@ static void wait_for_replica(void) {
   CU_ASSERT_EQUAL(result.scheduled_us[1], 1000);
   CU_ASSERT_EQUAL(result.end_us[0], 1300);
   CU_ASSERT_EQUAL(result.end_us[1], 1300);
-  /* outstanding from 7, from 8, until 1300 */
+  /* the requests are outstanding from 7 us and from 8 us to 1,300 us */
   CU_ASSERT_TRUE(service.outstanding_ticks == (hr_amount)(1293 + 1292) << HR__TICK_BITS);
   close_service(&service, &result);
 }
 
-/* The drained replica completes its request; later requests go to the other one. */
+/* The drained replica completes its request, at 200 + 2 x 105 us. The later requests, at 60 us, go to the other
+   replica, which computes both prompts in one iteration of 300 us. */
 static void drained(void) {
   const struct hr_service spec = service_of(HR_SERVICE_VLLM_V1);
   const struct hr_service_requests requests = {3, (int64_t[]){0, 60, 60}, (uint32_t[]){10, 10, 10},
@@ -116,7 +120,7 @@ struct world {
   int64_t arrival_us[MOST_REQUESTS];
   uint32_t prompts[MOST_REQUESTS], outputs[MOST_REQUESTS], count;
   int64_t change_us[N_CHANGES];
-  uint32_t what[N_CHANGES]; /* replica, and whether it is drained */
+  uint32_t what[N_CHANGES]; /* 2 * replica + (0: kill, 1: drain); see `change` */
 };
 
 static void draw_world(uint64_t *state, struct world *world) {
@@ -141,7 +145,8 @@ static void draw_world(uint64_t *state, struct world *world) {
   }
 }
 
-/* Replicas are added and removed at the times of the changes. At the end, one is ready. */
+/* Adds a replica that is idle and not ready. Otherwise drains the replica if it is ready and `what` is odd, or kills
+   it. */
 static void change(struct hr__service_run *service, uint32_t what) {
   const uint32_t number = what / 2;
   bool is_ready = false;
@@ -192,8 +197,8 @@ static bool same_results(const struct hr_service_result *a, const struct hr_serv
          memcmp(a->restarts, b->restarts, n * sizeof *a->restarts) == 0 && memcmp(a->state, b->state, n) == 0;
 }
 
-/* All requests are completed although replicas are added and removed. Neither the number of steps nor the instants to
-   which the service is advanced change the result. */
+/* All requests are completed although replicas are added and removed. The results are the same if the service simulates
+   each iteration singly (`steps`), and if it is advanced in many small parts. */
 static void random_changes(void) {
   uint64_t state = 1;
   uint32_t n_different = 0, n_restarts = 0, n_incomplete = 0;
@@ -218,7 +223,7 @@ static void random_changes(void) {
 
 /* ---- Tournaments ---- */
 
-/* After each change of a key, the first entry is the first one with the minimum key. */
+/* After each change of a key, hr__tournament_first returns the lowest number among the entries with the minimum key. */
 static void tournaments(void) {
   uint64_t state = 5;
   uint32_t n_different = 0;
@@ -243,7 +248,8 @@ static void tournaments(void) {
 
 /* ---- Prices ---- */
 
-/* Computes one iteration after the other, directly by the formula. */
+/* Adds up the times of iterations one by one: at most `most` iterations, and none after the sum has reached
+   `until_ticks`. */
 static struct hr__price_run sum_slowly(const struct hr__price *price, uint32_t most, int64_t until_ticks) {
   struct hr__price_run run = {0};
   for (; run.count < most && (run.count == 0 || run.sum_ticks < until_ticks); run.count++) {
@@ -261,8 +267,8 @@ static struct hr_service_cost draw_cost(uint64_t *state) {
                                   below(state, 3) * below(state, 1000) / parts, below(state, 2)};
 }
 
-/* The formula for many iterations gives the same time as single iterations, also up to any instant. Costs that are
-   whole numbers give the same times in integer and in floating-point arithmetic. */
+/* hr__price_sum, which uses a formula for many iterations, returns the same sum as single iterations, also if the sum
+   is bounded. Costs that are whole numbers give the same times in integer and in floating-point arithmetic. */
 static void sums_of_prices(void) {
   uint64_t state = 3;
   uint32_t n_different = 0, n_whole = 0;

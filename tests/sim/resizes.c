@@ -4,9 +4,10 @@
  * nodes. In these worlds, a policy starts jobs with any of their sizes and resizes them at random. The same worlds are
  * also run with the `queue` policy.
  *
- * An observer computes the work of each job from the events alone, in GPU-microseconds: the GPUs of a segment times its
- * time after the restart. A job must end at the first microsecond at which this sum reaches its work times the GPUs
- * that it requests. The observer also adds up the GPU time and the cost of each segment.
+ * An observer computes the work of each job from the events alone, in GPU-microseconds. A segment is the time between
+ * two starts, stops or resizes of a job, in which its number of GPUs is constant. Its work is its GPUs times its time
+ * after the restart. A job must end at the first microsecond at which this sum reaches its work times the GPUs that it
+ * requests. The observer also adds up the GPU time and the cost of each segment.
  */
 
 #include "harness.h"
@@ -49,7 +50,7 @@ struct world {
     hr_amount done, held; /* GPU-microseconds of work and of time */
   } seen[MAX_JOBS];
   uint32_t used[MAX_NODES], n_violations, n_failures, n_shrinks;
-  const char *elastic; /* parameter of the queue policy, with the orders of fifo; NULL: the random policy */
+  const char *elastic; /* parameter `elastic` of the `queue` policy; NULL: the random policy */
 };
 
 static struct world *world; /* of the present run */
@@ -137,7 +138,7 @@ static uint32_t free_on(const struct hr_view *view, uint32_t node) {
   return hr_free_index_get(hr_cluster_free_index(view->cluster, (hr_pool){0}), node);
 }
 
-/* Returns whether a running job could get another GPU of one of its own nodes. */
+/* Returns whether a running job could grow by one step with the free GPUs of its own nodes. */
 static bool can_grow(const struct hr_view *view, hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, job, &one);
@@ -384,7 +385,8 @@ static void compare(const struct world *self, const struct hr_result *result, co
 
 /* ---- The queue policy ---- */
 
-/* Runs random worlds with the queue policy. Returns the number of resized jobs. */
+/* Runs random worlds with the queue policy. Returns the number of resizes. Adds to `*n_shrinks` the number of resizes
+   of jobs that lost a node. */
 static uint32_t run_queue(const char *elastic, const char *backfill, uint32_t n_worlds, uint32_t *n_shrinks) {
   static struct world self;
   uint32_t n_resizes = 0;

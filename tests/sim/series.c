@@ -43,9 +43,9 @@ static struct hr_series *draw(struct hr__stream *random, struct plain *plain) {
   return hr_series_create(plain->at_us, plain->micros, plain->count, plain->repeats);
 }
 
-/* Returns whether two conditions are met. The integrals between any two times within a range equal the differences of
-   those from the first stamp. Cursors do not change the integrals, even if a cursor was first used with another series.
-   */
+/* Returns whether two conditions are met. The integral between any two times equals the difference of the integrals
+   from the first stamp to these times. Cursors do not change the integrals, even if a cursor was first used with
+   another series. */
 static bool integrals_agree(const struct hr_series *series, struct hr_series_cursor *cursor,
                             struct hr__stream *random) {
   bool fits = true;
@@ -113,7 +113,8 @@ static void edges_have_a_value(void) {
   hr_series_destroy(NULL);
 }
 
-/* A time series on the trace's clock: dates are already in UTC; other clocks begin at the stamp that the user sets. */
+/* hr_series_begin_us returns time zero of a run in UTC. If the trace has dates, its origin is already in UTC. Otherwise
+   it is the origin plus the stamp that the user sets, or plus the first stamp of the series. */
 static void the_run_begins_in_utc(void) {
   int64_t at_us[] = {1000, 2000}, micros[] = {1, 2};
   struct hr_series *series = hr_series_create(at_us, micros, 2, false);

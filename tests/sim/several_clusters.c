@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Several clusters in one run: each cluster has the same results as alone, independently of the others. Routers make
- * the same choices as a simple implementation of their rules. Runs are in checked mode, which compares the copy of all
- * pools with the clusters after each instant.
+ * the same choices as a simple implementation of their rules. Runs are in checked mode, which compares the engine's
+ * copy of all pools with the clusters after each instant.
  */
 
 #include "harness.h"
@@ -18,7 +18,7 @@
 
 enum { N_CASES = 120, MAX_JOBS = 80, MAX_CLUSTERS = 4, MAX_POOLS = 2 };
 #define S HR_SECOND_US
-/* The routers that need no rules and make no copies (tests/sim/job_copies.c has the others). */
+/* The routers that need no rules and make no copies. The other routers are tested in tests/sim/job_copies.c. */
 enum { N_BY_LOAD = HR_JOB_ROUTER_LEAST_LOADED + 1 };
 
 static uint64_t random_state;
@@ -41,7 +41,7 @@ struct random_case {
   struct hr_fault_spec faults;
   struct hr_fault_process process;
   struct hr_class_spec classes[HR_N_CLASSES];
-  struct hr_power_spec power, sleepy; /* nodes of pools with `sleepy` fall asleep */
+  struct hr_power_spec power, sleepy; /* nodes with `sleepy` sleep if they are idle */
   int64_t horizon_us;
 };
 
@@ -126,7 +126,7 @@ static struct hr_trace trace_of(const struct random_case *random) {
                            .tenants = {.text = (const char *const *)tenant_names, .count = random->n_clusters}};
 }
 
-/* Runs with a ledger: the charges of the tenants and the idle capacity are the cost of the pools. */
+/* Runs with a ledger. The charges of all tenants must equal the cost of the used capacity of all pools. */
 static void simulate(struct hr_run_config *config, struct hr_result **result) {
   struct hr_error error = {0};
   struct hr_ledger *ledger = hr_ledger_create(config->trace, config->cluster, false);
@@ -170,7 +170,7 @@ static struct hr_result *run_all(const struct random_case *random, const struct 
   return result;
 }
 
-/* Runs the jobs of one cluster in this cluster alone, and compares. */
+/* Runs the jobs of cluster `at` in this cluster alone, and compares the results with those of the common run. */
 static void compare_alone(const struct random_case *random, uint32_t at, const struct hr_result *together) {
   struct random_case alone = *random;
   uint32_t n = 0, of[MAX_JOBS];
@@ -340,7 +340,7 @@ static void routers_follow_their_rules(void) {
   CU_ASSERT(n_away > 1000);
 }
 
-/* The same prediction by advancing from release to release, with the jobs in any order. */
+/* Compares the predicted wait with a naive prediction, which advances from release to release by searching all jobs. */
 static void the_wait_is_that_of_a_queue(void) {
   random_state = 7;
   for (uint32_t i = 0; i < 5000; i++) {

@@ -75,7 +75,7 @@ static enum hr_status decide_scripted(void *self, const struct hr_view *view, st
 static const struct hr_policy_ops script_ops = {
     .abi = HR_POLICY_ABI, .size = sizeof script_ops, .name = "script", .create = no_create, .decide = decide_scripted};
 
-/* Runs the script on two nodes, each with 2 shared GPUs of 16 GB and 4 CPUs. */
+/* Runs the script on two nodes, each with 2 shared GPUs of 16 GiB and 4 CPUs. */
 static enum hr_status run_script(const struct scripted_start *scripted_start, uint32_t count, struct hr_result **result,
                                  struct hr_error *error) {
   char name[] = "p", gpu[] = "T4";
@@ -254,8 +254,8 @@ static void draw_trace(struct generator *generator, struct random_trace *jobs) {
   }
 }
 
-/* GPUs with four slices and the profiles 4g, 2g and 1g. The second of three GPUs begins with the layout "4g", the
-   others with "2g,2x1g". */
+/* GPUs with four slices and the profiles 4g, 2g and 1g. Unless instances are created on demand, the second of three
+   GPUs begins with the layout "4g", the other two with "2g,2x1g". */
 static struct hr_mig_spec *make_mig_spec(enum hr_mig_mode mode, int64_t lead_us) {
   static const struct hr_mig_profile profiles[] = {
       {"4g", 24000, 0, 4, 4, 1, 1, false}, {"2g", 12000, 0, 2, 2, 5, 2, false}, {"1g", 6000, 0, 1, 1, 15, 4, false}};

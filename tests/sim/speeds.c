@@ -110,8 +110,9 @@ static void job_runs_at_speed_of_pool(void) {
   hr_result_destroy(result);
 }
 
-/* The row of a job is one of its model. Of the rows with at most as many GPUs as the job, it is the one with the most
-   GPUs. */
+/* A job uses the row of its model with the most GPUs that does not exceed its own number of GPUs. If all rows of the
+   model have more GPUs (job 0), it uses the first of them. A job without a row for its model has the last speed of the
+   table. */
 static void rows_are_found_by_model_and_gpus(void) {
   struct hr_speed_row rows[] = {{model_a, 2}, {model_a, 4}};
   uint32_t ppm[] = {2000000, 5000000, 500000};

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-/* Compares `seen` with `expected`. The standard error of `seen` is known. */
+/* Asserts that `seen` differs from `expected` by at most 4.5 standard errors. */
 static inline void expect_within(const char *what, double seen, double expected, double standard_error) {
   bool fine = fabs(seen - expected) <= 4.5 * standard_error;
   if (!fine) printf("\n    %s: %.6g, expected %.6g +- %.3g", what, seen, expected, standard_error);
@@ -24,7 +24,7 @@ static inline int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Compares a sample with a continuous distribution. Sorts the sample. */
+/* Compares a sample with the continuous distribution function `cdf`. Sorts the sample. */
 static inline void expect_distributed(const char *what, double *sample, size_t n,
                                       double (*cdf)(const void *self, double x), const void *self) {
   qsort(sample, n, sizeof *sample, by_value);

@@ -295,7 +295,8 @@ static void mean_lifetime_of_record(void) {
   struct hr_level_step levels[] = {{0, 4}, {10 * HR_SECOND_US, 1}, {30 * HR_SECOND_US, 3}, {40 * HR_SECOND_US, 2}};
   struct hr_spot_spec spec = {.model = HR_SPOT_TRACE, .levels = levels, .n_levels = 4, .period_us = 60 * HR_SECOND_US};
   CU_ASSERT_EQUAL(hr__spot_mean_life_s(&spec), 130 / 4.0);
-  levels[3].level = 5; /* 190 node seconds; one node is reclaimed where the record repeats, instead of one before */
+  levels[3].level = 5; /* 190 node seconds; at the third change no node is reclaimed, but one is when the record
+                          repeats */
   CU_ASSERT_EQUAL(hr__spot_mean_life_s(&spec), 190 / 4.0);
   spec.n_levels = 1;
   CU_ASSERT(isinf(hr__spot_mean_life_s(&spec)));
