@@ -178,7 +178,8 @@ enum { N_LINES = sizeof lines / sizeof *lines };
 
 /* ---- Metrics: templates ---------------------------------------------------------------------------- */
 
-/* Returns the value of a metric. Its path consists of the `length` bytes at `path`. */
+/* Returns the value of a metric. Its path consists of the `length` bytes at `path`. With a '-' before the path, returns
+   the negative value; unknown if the value is 0. */
 static double value_of(const struct hr_summary *summary, const char *path, size_t length, enum hr_unit *unit) {
   bool is_negated = path[0] == '-';
   enum hr__metric metric = hr__metric_find(path + is_negated, length - is_negated);
