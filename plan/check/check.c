@@ -4,7 +4,7 @@
  *
  * All scenarios are loaded and all traces are read before the first run, so that errors in the input are reported
  * early. A case is compared right after its run, while the results of single jobs are in memory. A case writes only to
- * its own entry, so the results do not depend on the order in which runs end. If the first job whose start differs
+ * its own entry, so the results do not depend on the order in which runs end. If the first job with a different start
  * starts later than in the baseline, the run is repeated with an observer to find what the job waited for.
  *
  * The metrics of a baseline are all metrics of the run, a few metrics of each class, tenant and service, and the cost

@@ -12,8 +12,8 @@
  *
  * Demand by week counts work in the week in which it is submitted. Demand by hour counts work in the hours in which it
  * would run if no job waited. A job is stored as an increment and a decrement in a list of differences between hours,
- * in exact thousandths of a GPU. So long jobs take no more computing time than short ones. Partial hours are added as
- * doubles.
+ * in exact thousandths of a GPU. The computing time therefore does not depend on the length of a job. Partial hours are
+ * added as doubles.
  *
  * Model. The model applies exponential smoothing with drift to the logarithm of weekly demand,
  *

@@ -530,7 +530,7 @@ static void put_series(struct gpus *gpus, int64_t base, int64_t whole) {
 struct openmetrics_gpus_family {
   const char *name, *unit, *help;
   unit_adder *add;
-  int64_t whole; /* value at full use, in millionths; 0: the metric is a power draw in watts */
+  int64_t whole; /* value at full use, in millionths; 0: it follows from the power draw */
   bool shared;   /* the metric exists only in pools with shared GPUs */
   bool heat;     /* the metric is the temperature that follows from the power draw */
 };
