@@ -3,8 +3,9 @@
  * Advice: finds changes of a scenario that are worth making, from a profile of one run, and writes them.
  *
  * The profile suggests which changes to try (proposal.c). Each proposal is the scenario with some overrides. It is run
- * with the same replications as the unchanged scenario. It is advised only if the paired difference of the runs shows
- * that it saves money.
+ * with the same replications as the unchanged scenario. It is advised only if the paired differences of the runs show
+ * that it saves money and serves jobs as well. Proposals on reliability and power must instead improve ETTR, the wait
+ * or the energy without costing more.
  *
  * The advice is written as a table, 80 columns wide, and as JSON (docs/reference/schemas/advise.schema.json). The table
  * begins with the savings, and contains the overrides as options that can be copied to a command line.

@@ -111,7 +111,7 @@ struct hr__proposal {
   char from[200], to[200];
   struct hr__texts set;
   struct hr_notes assumed;
-  uint32_t candidate; /* index of the proposal in the runner; HR_NONE: it cannot be run */
+  uint32_t candidate; /* index of the proposal in the runner; HR_NONE: not loaded, or it cannot be run */
   uint32_t stricter;  /* index of the proposal with the catalogue's GPU speeds; HR_NONE: not run with them */
   unsigned figure; /* the metric that decides: HR__A_MONTHLY, HR__A_ETTR, HR__A_ENERGY or, for the wait, HR__A_GROUPS */
   char objection[200]; /* a reason, known without runs, not to advise the proposal; "": none */

@@ -50,14 +50,15 @@ static const double assumed_write_s = 60;
 
 /* The use of pools with interruptions: of spot pools, and of pools with failures. */
 struct spot_use {
-  uint32_t pool; /* the spot pool that the class used most; HR_NONE: the class used no such pool */
+  uint32_t pool; /* the pool with interruptions that the class used most; HR_NONE: the class used no such pool */
   double life_s; /* mean time between losses of a job of the class, in seconds */
   double write_s;
-  double lost_h; /* GPU hours of lost work in all spot pools */
+  double lost_h; /* GPU hours of lost work in all pools with interruptions */
 };
 
 /* The mean time until a job of the class loses a node, in seconds. If nodes fail independently, the time is inversely
-   proportional to the number of nodes of a job. */
+   proportional to the number of nodes of a job. With the spot models HR_SPOT_ON_OFF and HR_SPOT_TRACE, the time does
+   not depend on this number. */
 static double mean_life_s(const struct hr_advice *advice, const struct hr__pool_use *use, uint32_t pool) {
   enum hr_spot_model spot_model = hr__advice_pool(advice, pool)->market.spot.model;
   double nodes = (double)use->allocated_times_nodes / (double)use->allocated_milli_us;
@@ -262,7 +263,7 @@ static bool model_of_preset(const struct hr_advice *advice, uint32_t pool, struc
 }
 
 /* Uses the catalogue's spot price if it has one and the scenario does not state the on-demand price. Otherwise applies
-   the preset's discount. */
+   the preset's discount or, if it has none, usual_discount. */
 static void find_price_share(const struct hr_advice *advice, uint32_t pool, struct spot_model *spot_model) {
   const struct hr_pool_source *source = &advice->config.scenario->pool_sources[pool];
   struct hr_price_quote quote;
@@ -585,8 +586,8 @@ static enum hr_status advise_smaller_pool(struct hr_advice *advice, uint32_t poo
 
 /* ---- Idle elastic nodes ---------------------------------------------------------------------------- */
 
-/* The only elastic pool with a utilization below high_utilization. Returns HR_NONE if there are several such pools,
-   and the number of pools if none exists. */
+/* The only elastic pool with a utilization below high_utilization. Returns HR_NONE if there are several such pools, and
+   the number of pools if none exists. Sets *any_spot if some elastic pool is a spot pool. */
 static uint32_t idle_elastic_pool(const struct hr_advice *advice, bool *any_spot) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   uint32_t found = cluster->n_pools;
@@ -637,7 +638,8 @@ static bool has_fixed_nodes(const struct hr_pool_spec *spec) {
   return spec->nodes > 0 && !hr_market_is_elastic(spec->market.market);
 }
 
-/* Writes the path of a key of a pool that the pool may share with others: "cluster.pools.0.faults.spares". */
+/* Writes the path of a key of a pool, such as "cluster.pools.0.faults.spares". If the pool has no such object of its
+   own, it is the path of the object of all pools, such as "cluster.faults.spares". */
 static void path_of(const struct hr_advice *advice, uint32_t pool, const char *object, const char *key, char *path,
                     size_t size) {
   const cJSON *entry = cJSON_GetArrayItem(advice->pools, (int)pool);
@@ -722,7 +724,8 @@ static enum hr_status advise_bad_nodes(struct hr_advice *advice, uint32_t pool, 
 
 /* ---- Reliability: power limits ---------------------------------------------------------------------- */
 
-/* Takes a limit if it needs less energy than the best one so far. */
+/* Takes a limit if it needs less energy than the best one so far, and jobs take at most tolerated_time_ratio times as
+   long. */
 static void consider(const struct hr_power_cap *cap, const struct hr_power_spec *power, struct hr_power_cap *best) {
   if (cap->time_ratio > tolerated_time_ratio || cap->limit_w < power->gpu_idle_w) return;
   if (cap->limit_w >= power->gpu_max_w) return;

@@ -195,7 +195,7 @@ static hr__wide available_of(const struct hr__run_profile *profile, uint32_t num
   return to_us > from_us ? (hr__wide)node_milli * spec->nodes * (uint64_t)(to_us - from_us) : 0;
 }
 
-/* Adds the failures of a pool to its rate of interruptions. */
+/* Sets the share of time in which nodes of a pool are down, and adds its failures to its rate of interruptions. */
 static void note_failures(struct hr__run_profile *profile, uint32_t number, const struct hr_result *result) {
   const struct hr_pool_spec *spec = &profile->cluster->pools[number];
   const struct hr_pool_accounting *accounting = &result->pools[number];

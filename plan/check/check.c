@@ -4,13 +4,13 @@
  *
  * All scenarios are loaded and all traces are read before the first run, so that errors in the input are reported
  * early. A case is compared right after its run, while the results of single jobs are in memory. A case writes only to
- * its own entry, so the results do not depend on the order in which runs end. If a job starts later than in the
- * baseline, its run is repeated with an observer to find what the job waited for.
+ * its own entry, so the results do not depend on the order in which runs end. If the first job with a different start
+ * starts later than in the baseline, the run is repeated with an observer to find what the job waited for.
  *
- * The metrics of a baseline are all metrics of the run, a few metrics of each class and tenant, and the cost of each
- * pool. Their order comes from the metric table and the trace, so it does not depend on the results. The differences
- * are listed in this order: metrics, the first job start that differs, the first decision that differs. Metrics are
- * then sorted: failures first, then by importance.
+ * The metrics of a baseline are all metrics of the run, a few metrics of each class, tenant and service, and the cost
+ * of each pool. Their order comes from the metric table, the trace and the scenario, so it does not depend on the
+ * results. The differences are listed in this order: metrics, the first job start that differs, the first decision that
+ * differs. Metrics are then sorted: failures first, then by importance.
  */
 
 #include "plan/check/check.h"
@@ -240,7 +240,7 @@ static bool add_change(struct hr__check_case *item, const struct hr_baseline_met
 
 /* Marks differences that are not significant as HR__CHANCE. With hundreds of metrics a few differ significantly by
    chance. All metrics are therefore tested together at a false discovery rate of FALSE_DISCOVERY_RATE. If nothing has
-   changed, this is also the probability of a false alarm. */
+   changed, this is also the maximum probability of a false alarm. */
 static bool drop_insignificant(struct hr__check_case *item) {
   double *p_values = malloc((item->n_changes + 1) * sizeof *p_values);
   size_t count = 0;
@@ -693,7 +693,7 @@ static enum hr_status observe_wait(struct hr_replay *replay, struct hr_waits *wa
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the check");
 }
 
-/* Finds the first job that starts later than in the baseline. Repeats the run to find what this job waited for. */
+/* Repeats the run to find what the job of item->start waited for. */
 static enum hr_status find_wait(const struct hr_check *check, struct hr__check_case *item, struct hr_error *error) {
   const struct hr_trace *trace = check->traces[item->trace].trace;
   const struct hr_replay_config config = {.scenario = item->scenario, .trace = trace, .seed = item->scenario->seed};

@@ -141,8 +141,8 @@ bool hr__tolerance_is_unrated(const struct hr__allowance *allowance, const struc
    profile exact, otherwise if the profile or a tolerance concerns the metric. */
 bool hr__tolerance_concerns(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric);
 
-/* Whether a tolerance names the metric exactly: the metric and, if the metric has one, the class, tenant or pool. With
-   `broadly`, a tolerance for the metric alone and "*" apply too. */
+/* Whether a tolerance names the metric exactly: the metric and, if the metric has one, the class, tenant, pool or
+   service. With `broadly`, a tolerance for the metric alone and "*" apply too. */
 bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_metric *metric, bool broadly);
 /* Returns HR_BAD_INPUT with a location if a tolerance names an unknown metric. Does not check classes and tenants. */
 enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances, struct hr_error *error);

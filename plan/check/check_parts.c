@@ -251,7 +251,8 @@ bool hr__decisions_first(const struct hr__decisions *decisions, const char *chai
  * the keys of the scenario after overrides, other files.
  *
  * A baseline contains the scenario after overrides as JSON. Both scenarios are compared key by key (hr__keys_compare).
- * A baseline of an older program lacks the scenario; then only policy, seed and changed files are known.
+ * A baseline of an older program, or with a very large scenario, lacks the scenario; then only differences of the
+ * policy, the seed, the number of replications and files are known.
  */
 
 enum { MAX_LISTED = 12 };
@@ -390,9 +391,9 @@ enum hr_status hr__check_causes(struct hr__check_case *item, const char *version
 
 /* ---- Tolerances ------------------------------------------------------------------------------------- */
 
-/* Tolerances of a suite and its runs. The most specific tolerance for a metric applies. A metric with its class or
-   tenant is most specific, then a metric alone, then "*". Of equally specific tolerances, the tolerance of the run
-   precedes that of the suite. For metrics without a tolerance, the profile applies. */
+/* Tolerances of a suite and its runs. The most specific tolerance for a metric applies. A metric with its class,
+   tenant, pool or service is most specific, then a metric alone, then "*". Of equally specific tolerances, the
+   tolerance of the run precedes that of the suite. For metrics without a tolerance, the profile applies. */
 
 /* ---- Tolerances: names ------------------------------------------------------------------------------ */
 

@@ -4,8 +4,8 @@
  * only, and three formats for CI systems: annotations of GitHub Actions, JUnit XML, and Markdown for the comment of a
  * pull request.
  *
- * The baseline is laid out for readable diffs: related metrics share a line, each class, tenant and pool has its own
- * line, and encoded columns are broken into lines. scenarios/build/suite.c reads it. The result follows
+ * The baseline is laid out for readable diffs: related metrics share a line, each class, tenant, pool and service has
+ * its own line, and encoded columns are broken into lines. scenarios/build/suite.c reads it. The result follows
  * docs/reference/schemas/check-result.schema.json.
  *
  * GitHub's workflow commands have the form "::error file=F,title=T::MESSAGE", in which some characters are escaped as
@@ -82,8 +82,8 @@ static bool same_group(const struct hr_baseline_metric *a, const struct hr_basel
   return a->of == b->of && strcmp(a->group, b->group) == 0;
 }
 
-/* Prints the metrics of one part (classes, tenants or pools), which starts at index `i`. Returns the index at which the
-   next part starts. Sets `*complete` to false when out of memory. */
+/* Prints the metrics of one part (classes, tenants, pools or services), which starts at index `i`. Returns the index at
+   which the next part starts. Sets `*complete` to false when out of memory. */
 static size_t put_part(FILE *out, const struct hr_baseline_run *run, size_t i, bool *complete) {
 #define WORD(name, text) text,
   static const char *const parts[] = {HR_METRIC_OF_TABLE(WORD)};
@@ -314,8 +314,8 @@ static const char *verdict_word(enum hr__tolerance_verdict verdict) {
   return words[verdict];
 }
 
-/* Writes how a metric changed ("-3.2 %", "up" or "new") to `buffer`, which has HR__METRIC_BYTES bytes. Returns the
-   buffer. */
+/* Writes how a metric changed ("-3.20 %", "up", "down", "new" or "gone") to `buffer`, which has HR__METRIC_BYTES bytes.
+   Returns the buffer. */
 static const char *change_text(const struct hr__check_change *change, char *buffer) {
   char text[HR__NUMBER_BYTES];
   double difference = change->now - change->before;
@@ -330,7 +330,8 @@ static const char *change_text(const struct hr__check_change *change, char *buff
   return buffer;
 }
 
-/* Writes a duration with `units` units: "8 h 0 min", "8 h 0 min 3 s". From six units on, with decimals of seconds. */
+/* Writes a duration with `units` units: "8 h 0 min", "8 h 0 min 3 s". Seconds are the smallest unit; each further unit
+   is one decimal of the seconds. */
 static void long_duration(double seconds, unsigned units, char *buffer) {
   static const struct {
     const char *name;

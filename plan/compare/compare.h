@@ -171,7 +171,7 @@ static inline void hr__compare_titles_free(char **titles, uint32_t count) {
 
 /* Titles for the rows of a table. */
 struct hr__short_titles {
-  char **cells;  /* distinct, and not wider than asked */
+  char **cells;  /* distinct, and not wider than requested */
   char **heads;  /* the texts of `cells` before they are shortened, for the heading */
   bool numbered; /* each cell begins with the number of the policy, because the shortened titles were not distinct */
 };

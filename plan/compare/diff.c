@@ -330,7 +330,7 @@ static int by_name(const void *a, const void *b) {
   return strcmp(((const struct hr__diff_queue *)a)->name, ((const struct hr__diff_queue *)b)->name);
 }
 
-/* The change of the sum of the waits of a queue, in seconds. */
+/* The absolute change of the sum of the waits of a queue, in seconds. */
 static double effect_of(const struct hr__diff_queue *queue) {
   const struct hr_distribution *a = &queue->wait_s[0], *b = &queue->wait_s[1];
   return fabs(b->mean * (double)b->count - a->mean * (double)a->count);
@@ -482,8 +482,8 @@ static enum hr_status explain(const struct hr_diff *diff, unsigned side, hr_job 
   return status;
 }
 
-/* For the first job that only one side starts: finds when the other side starts it, and why it does not start there
-   now. */
+/* For the first job that only this side starts, finds for each side when the other side starts it, and why it does not
+   start there now. */
 static enum hr_status explain_starts(struct hr_diff *diff, struct hr_error *error) {
   enum hr_status status = HR_OK;
   if (!diff->first.found || diff->first.only_nodes) return HR_OK;

@@ -39,7 +39,7 @@ static void put_right(FILE *out, const char *text, int width) {
   fprintf(out, "%*s%s", has < width ? width - has : 0, "", text);
 }
 
-/* Writes the relative change, or "" if it is unknown or zero. `buffer` has HR__METRIC_BYTES bytes. */
+/* Writes the relative change, or "" if it is unknown or below 0.05 %. `buffer` has HR__METRIC_BYTES bytes. */
 static const char *share_text(double a, double b, char *buffer) {
   char number[HR__NUMBER_BYTES];
   double share = 100 * (b - a) / fabs(a);

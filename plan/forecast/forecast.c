@@ -4,12 +4,12 @@
  * public getters, and output.
  *
  * Every array by series has an additional last row for the total. Paths are drawn in a fixed order and summarized one
- * series at a time. They are not stored, so memory is O(series x weeks).
+ * series at a time. The paths of only one series are stored at a time, so memory is O(weeks x (series + paths)).
  *
  * The back-test uses a rolling origin (Hyndman and Athanasopoulos, "Forecasting: Principles and Practice", 5.10). For
- * each of the last weeks, all series are fitted as if the trace ended before that week, and the following weeks are
- * forecast. Errors of all origins and horizons have equal weight. The seasonal naive forecast, which repeats the last
- * known week, is scored for comparison. The list of series is taken from the whole trace.
+ * each of the last weeks, all series are fitted as if the trace ended before that week, and that week and all later
+ * weeks are forecast. Errors of all origins and horizons have equal weight. The seasonal naive forecast, which repeats
+ * the last known week, is scored for comparison. The list of series is taken from the whole trace.
  *
  * A forecast is written as a table, as JSON and as CSV. The table is 80 columns wide and contains the total by month,
  * the weekly profile, each series and the back-test. The JSON follows docs/reference/schemas/forecast.schema.json. The
@@ -41,7 +41,7 @@ static double model_mean(const struct hr__forecast_model *model, const double *s
   return series < model->n_series ? total * share[(size_t)series * n_weeks + (ahead > 0 ? ahead - 1 : 0)] : total;
 }
 
-/* Computes the mean and the interval of a sample. `work` has room for `count` values. */
+/* Sets the ends of the interval of a sample, but not the mean. `work` has room for `count` values. */
 static void interval_of(const double *values, uint32_t count, double confidence, double *work,
                         struct hr_forecast_band *band) {
   for (uint32_t i = 0; i < count; i++) work[i] = values[i];

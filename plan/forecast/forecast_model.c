@@ -12,8 +12,8 @@
  *
  * Demand by week counts work in the week in which it is submitted. Demand by hour counts work in the hours in which it
  * would run if no job waited. A job is stored as an increment and a decrement in a list of differences between hours,
- * in exact thousandths of a GPU. So long jobs take no more computing time than short ones. Partial hours are added as
- * doubles.
+ * in exact thousandths of a GPU. The computing time therefore does not depend on the length of a job. Partial hours are
+ * added as doubles.
  *
  * Model. The model applies exponential smoothing with drift to the logarithm of weekly demand,
  *
@@ -28,17 +28,18 @@
  *   B(w+1) = (1 - alpha) B(w) + 1.
  *
  * Given alpha, the posteriors of l, b and sigma are therefore those of a linear regression with conjugate priors: l(0)
- * has a flat prior, b ~ N(0, (sigma drift_prior)^2), and sigma^2 has a scaled inverse chi^2 prior with the weight of
- * one week of data. The regression also gives the posterior of alpha. The values of alpha are on a grid and have equal
- * prior weights. The fit needs no numerical search and no start values, so it succeeds for every series.
+ * has a flat prior, b ~ N(0, (drift_prior sigma / s)^2), where s is the root mean square of z(w) - z(w-1), but at least
+ * drift_prior, and sigma^2 has a scaled inverse chi^2 prior with the weight of one week of data. The regression also
+ * gives the posterior of alpha. The values of alpha are on a grid and have equal prior weights. The fit needs no
+ * numerical search and no start values, so it succeeds for every series.
  *
  * Paths are drawn from the full posterior: alpha, then sigma, then the last level and the drift, then the weekly
  * errors. Each path has its own random streams, so it does not depend on which other paths are drawn.
  *
  * Mean of paths. A path is drawn in logarithms. The variance V(h) of a path grows with the horizon h. Without a
  * correction, the mean of its exponential would grow by exp(V / 2) even if no growth is expected. V(h) / 2 is therefore
- * subtracted, as in a martingale. The mean of all paths then equals hr__forecast_fit_mean, while their median
- * decreases.
+ * subtracted, as in a martingale. The expected mean of all paths then equals hr__forecast_fit_mean, apart from the
+ * limit that demand is not negative, while their median decreases.
  *
  * Total. The total has its own fit, because the sum of the forecasts of the series is less accurate: events that are
  * rare in each series are frequent in the sum. Paths of series are drawn in the same way and scaled to the path of the
@@ -523,8 +524,8 @@ static void weigh(struct hr__forecast_fit *fit, double *log_weight) {
   for (uint32_t i = 0; i < HR__ALPHAS; i++) fit->at[i].weight /= sum;
 }
 
-/* The precision of the drift's prior. A series may have hardly any variation, so sigma is taken to be at least the
-   standard deviation of the drift. */
+/* The precision of the drift's prior. A series may have hardly any variation, so sigma is taken to be at least
+   drift_prior. */
 static double precision_of(const double *z, uint32_t n) {
   double squares = 0;
   for (uint32_t i = 1; i < n; i++) squares += (z[i] - z[i - 1]) * (z[i] - z[i - 1]);

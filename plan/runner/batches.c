@@ -2,8 +2,8 @@
 /*
  * Batches of runs: on the threads of a process, and on the ranks of an MPI job.
  *
- * Ranks. MPI takes a quarter of a second to start. A second thread starts it while the main thread reads the input.
- * This thread ends before the first communication, so only one thread at a time calls MPI (MPI_THREAD_SERIALIZED). A
+ * Ranks. MPI takes a quarter of a second to start. A second thread starts it while the main thread reads the input. The
+ * main thread waits for its end before it calls MPI, so only one thread at a time calls MPI (MPI_THREAD_SERIALIZED). A
  * failed call aborts the job, which is the default of MPI. A rank that fails outside a batch reports it at its next
  * agreement, at the latest when it leaves. Every batch begins with an agreement, so that the other ranks notice the
  * failure.
@@ -217,7 +217,7 @@ enum hr_status hr_ranks_same(struct hr_ranks *ranks, uint64_t number, const char
 
 /* ---- Ranks: joining --------------------------------------------------------------------------------- */
 
-/* Starts MPI in a thread if the environment has rank and size, otherwise in this thread. */
+/* Starts MPI in a thread. Waits for this thread unless the environment contains the rank and the size. */
 static enum hr_status initialize(struct hr_ranks *ranks, uint64_t command, struct hr_error *error) {
   struct hr__ranks_start *start = calloc(1, sizeof *start);
   if (!start) return hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -285,7 +285,6 @@ void hr__ranks_share(void *bytes, size_t count) {
   (void)count;
 }
 
-/* Sends `count` bytes to a rank. */
 static void ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t count) {
   (void)rank;
   (void)tag;
@@ -293,7 +292,6 @@ static void ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_
   (void)count;
 }
 
-/* Receives `count` bytes from a rank, which must send as many. The thread sleeps until they have arrived. */
 static void ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count) {
   (void)rank;
   (void)tag;
@@ -301,14 +299,12 @@ static void ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t c
   (void)count;
 }
 
-/* Whether a message with the tag can be received. Sets *rank to its sender. */
 static bool ranks_poll(enum hr__rank_tag tag, int *rank) {
   (void)tag;
   (void)rank;
   return false;
 }
 
-/* Ends all ranks, after a failure that cannot be reported to the other ranks. */
 static _Noreturn void ranks_abort(enum hr_status status) {
   (void)status;
   abort();

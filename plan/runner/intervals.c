@@ -233,13 +233,13 @@ void hr__scoped_metrics_of_run(const struct hr_summary *summary, const struct hr
  * possible. For other confidences, Hettmansperger and Sheather (Statistics & Probability Letters 4, 1986) interpolate
  * the ends by a rule that is nearly exact for symmetric and skewed distributions.
  *
- * Interval of a mean. Student's interval is exact for normal values. Values that are skewed to the right, such as mean
- * waits near overload, are above its upper end too often, because a low mean comes with a low standard deviation. Hall
- * (J. R. Stat. Soc. B 54, 1992, "On the removal of skewness by transformation") transforms Student's statistic T by an
- * increasing cubic that removes the skewness g of the values: g(T) = ((1 + a T)^3 - 1) / (3 a) + a / 2 with a = g / (3
- * sqrt(n)). The ends of Hall's interval are the inverse at +- t(0.975; n - 1). The skewness of a few values is a poor
- * estimate and often too small, so each end of the interval is the outer one of Student's and Hall's. Symmetric values
- * give Student's interval.
+ * Interval of a mean. Student's interval is exact for normal values. If values are skewed to the right, such as mean
+ * waits near overload, the true mean is above the upper end too often, because samples with a low mean also have a low
+ * standard deviation. Hall (J. R. Stat. Soc. B 54, 1992, "On the removal of skewness by transformation") transforms
+ * Student's statistic T by an increasing cubic that removes the skewness g of the values: g(T) = ((1 + a T)^3 - 1) / (3
+ * a) + a / 2 with a = g / (3 sqrt(n)). The ends of Hall's interval follow from the two values of T that are mapped to
+ * +- t(0.975; n - 1). The skewness of a few values is a poor estimate and often too small, so each end of the interval
+ * is the outer one of Student's and Hall's. Symmetric values give Student's interval.
  *
  * Paired t interval. For n differences with mean m and standard deviation s the interval is m -+ t(0.975; n - 1) s /
  * sqrt(n). Pairs have the same random events, so common variation cancels and s is small (Law, "Simulation Modeling and

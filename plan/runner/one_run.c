@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Runs one scenario from its input files to its summary (hr_replay). It also keeps the few results that comparisons,
- * replications, checks and plans need. Observers of the engine collect usage, costs, network load and alerts. Observers
- * of usage and costs are always attached, other observers only if the scenario needs them.
+ * replications, checks and plans need. Observers of the engine collect usage, costs, network load and alerts. The
+ * observer of usage is always attached, other observers only if the scenario needs them: those of costs if it has
+ * prices.
  */
 
 #include "plan/runner/runner.h"
@@ -277,7 +278,7 @@ static enum hr_status serve(struct hr_replay *replay, struct hr_error *error) {
 
 /* Removes the requests that arrive after the horizon from the results, as is done with jobs that are submitted after
    it. The run itself needs these requests, because a service that expects further requests continues to the horizon.
-   With a horizon, replicas are always jobs. */
+   With a horizon, replicas are always jobs (hr_replicas_fit). */
 static void leave_out_later(struct hr_replay *replay) {
   const int64_t horizon_us = replay->config.scenario->horizon_us;
   if (!replay->fleet || horizon_us == HR_NEVER_US) return;
@@ -464,7 +465,8 @@ enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const s
   return status == HR_OK ? hr_gpu_type_notes(trace, &scenario->cluster, notes, error) : status;
 }
 
-/* If the policy may have resized elastic jobs, adds a note that states how their speed was computed. */
+/* If the policy may have resized elastic jobs, adds a note that states how their speed was computed. Otherwise warns if
+   'scaling' is set without effect. */
 static enum hr_status note_resizes(const struct hr_scenario *scenario, const struct hr_result *result,
                                    struct hr_notes *notes, struct hr_error *error) {
   uint64_t n = 0;

@@ -8,9 +8,9 @@
  *
  * Replications. If their number is fixed, all are run in one batch. If a precision is requested, they are run in
  * rounds. The current width of the interval predicts how many replications are needed, but a round at most doubles
- * their number. The rounds depend only on the metrics, not on threads. Output: JSON and a table for a terminal, 80
- * columns wide. The JSON contains the summary of the first replication and the intervals over all replications
- * (docs/reference/schemas/summary.schema.json).
+ * their number or, if that is more, adds two. The rounds depend only on the metrics, not on threads. Output: JSON and a
+ * table for a terminal, 80 columns wide. The JSON contains the summary of the first replication and the intervals over
+ * all replications (docs/reference/schemas/summary.schema.json).
  */
 
 #include "plan/runner/runner.h"
@@ -635,8 +635,8 @@ struct replicates_json {
   const struct hr_replicates *replicates;
 };
 
-/* Writes the metrics of one group, which start at index `from`. Omits the group if all its metrics are unknown in all
-   replications. Returns the index at which the next group starts. */
+/* Writes the metrics of one group, which start at index `from`. Omits metrics that are unknown in all replications.
+   Returns the index at which the next group starts. */
 static size_t put_group(struct replicates_json *writer, cJSON *object, size_t from) {
   const struct hr_replicates *replicates = writer->replicates;
   const struct hr__scoped_metric *first = &replicates->metrics[from];
@@ -728,7 +728,7 @@ static const enum hr__metric shown[] = {HR__M_WAIT_MEAN,   HR__M_WAIT_P95,      
                                         HR__M_FAILED_JOBS, HR__M_ETTR,          HR__M_LOST,
                                         HR__M_COST,        HR__M_MONTHLY,       HR__M_PER_JOB};
 
-/* The same for services. */
+/* Metrics of services in the table. */
 static const enum hr__metric shown_of_services[] = {HR__M_OFFERED, HR__M_ATTAINMENT,   HR__M_TTFT_P95, HR__M_TPOT_P95,
                                                     HR__M_E2E_P95, HR__M_SERVING_COST, HR__M_PER_MTOK};
 
@@ -757,7 +757,7 @@ static void put_row(struct replicates_terminal *page, size_t metric) {
   enum hr_unit unit = hr__metric_rows[self->id].unit;
   char *fitted = hr__fitted(&page->console, hr__scoped_metric_name(self, name), NAME_WIDTH, false);
   if (!fitted) return;
-  /* Equal values give no interval. Rounding can make their standard deviation slightly positive. */
+  /* No interval is printed if all values are equal. Rounding can make their standard deviation slightly positive. */
   bool varies = !isnan(interval.low) && interval.sd > 1e-12 * fabs(interval.mean);
   double low = varies ? hr__interval_low(self->id, &interval) : (double)NAN;
   double high = varies ? hr__interval_high(self->id, &interval) : (double)NAN;

@@ -2,8 +2,8 @@
 #ifndef HR_PLAN_RUNNER_RUNNER_H
 #define HR_PLAN_RUNNER_RUNNER_H
 
-/* Runs and their metrics: metrics of groups of jobs, statistics of independent runs, one run, and the runner of many
-   variants of a scenario. */
+/* Runs and their metrics: metrics of groups of jobs, statistics of independent runs, one run, batches of runs on
+   threads and MPI ranks, and the runner of many variants of a scenario. */
 
 #include "base/containers.h"
 #include "headroom/report.h"
@@ -49,7 +49,7 @@ enum hr_status hr__scoped_metric_parse(const char *text, size_t length, const st
                                        const struct hr_services *services, struct hr__scoped_metric *metric,
                                        struct hr_error *error);
 
-/* Whether both metrics are of the same group: of all jobs, or of the same class or tenant. */
+/* Whether both metrics are of the same group: of all jobs, or of the same class, tenant or service. */
 static inline bool hr__scoped_metric_same_group(const struct hr__scoped_metric *a, const struct hr__scoped_metric *b) {
   return a->of == b->of && (a->of == HR__OF_ALL || strcmp(a->name, b->name) == 0);
 }
@@ -92,8 +92,8 @@ struct hr__interval {
 enum hr_status hr__interval_of(const double *values, uint32_t count, enum hr_metric_kind kind, double confidence,
                                bool exact, struct hr__interval *interval);
 
-/* As hr__interval_of, but the interval of a mean is Student's, without the correction for skewness. For paired
-   differences, in which skewness mostly cancels, and for tests with this statistic. */
+/* As hr__interval_of, but the interval of a mean is Student's, without the correction for skewness. It is used for
+   paired differences, in which skewness mostly cancels, and for tests with Student's statistic. */
 enum hr_status hr__interval_uncorrected(const double *values, uint32_t count, enum hr_metric_kind kind,
                                         double confidence, bool exact, struct hr__interval *interval);
 
@@ -112,7 +112,8 @@ static inline double hr__interval_relative(const struct hr__interval *interval) 
 /* Adds mean, low, high, median, sd and interval to `object`; unknown values are null. */
 void hr__json_interval(struct hr__json *json, cJSON *object, const struct hr__interval *interval);
 /* Return the ends of the interval of a metric, within the values that it can have: counts, shares, times, factors and
-   rates are at least 0, slowdowns at least 1, shares and Jain's index at most 1. Savings may be negative. */
+   rates are at least 0, the mean slowdown is at least 1, and shares and Jain's index are at most 1. Savings may be
+   negative. */
 double hr__interval_low(enum hr__metric metric, const struct hr__interval *interval);
 double hr__interval_high(enum hr__metric metric, const struct hr__interval *interval);
 /* The same as hr__json_interval for the interval of a metric, with these ends. */
@@ -453,7 +454,8 @@ struct hr__runner_config {
 struct hr__runner_replication {
   double *metrics;   /* [config.n_metrics]; NULL: not run */
   bool listed, made; /* listed: the run will be made together with others; made: the run was made */
-  uint32_t counted;  /* number of the last look-ahead in which n_runs counted this run */
+  uint32_t counted;  /* number of the last look-ahead in which n_runs counted this run; HR__NO_LOOK_AHEAD: counted
+                        outside look-aheads */
   /* scenario of this replication if prices are random; NULL: the scenario of the candidate */
   struct hr_scenario *scenario;
 };

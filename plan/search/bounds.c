@@ -12,12 +12,12 @@
  * that fixed capacity can work for twice the submit window; the proven bound computes, from the goals on waits, how
  * much work is due at each time.
  *
- * Due work. If no job is ever interrupted, a job that waits at most b starts until submit + b. So of its work w on g
- * GPUs, g min(w, h - submit - b) is due until the time h. A goal on a quantile of the waits allows a number of jobs to
- * wait longer. For a lower bound, these are assumed to be the jobs with the most due work. A goal on the mean limits
- * the sum of all waits. If a job waits for h - submit, all its due work is deferred. The work that can be deferred is
- * at most the solution of a knapsack problem in which jobs can be divided. The fixed capacity c does at most c h of the
- * due work until any time h.
+ * Due work. If no job is ever interrupted, a job that waits at most b starts by submit + b. So at least g min(w, h -
+ * submit - b) of its work w on g GPUs must be done by the time h. This work is due. A goal on a quantile of the waits
+ * allows a number of jobs to wait longer. For a lower bound, these are assumed to be the jobs with the most due work. A
+ * goal on the mean limits the sum of all waits. If a job waits for h - submit, all its due work is deferred. The work
+ * that can be deferred is at most the solution of a knapsack problem in which jobs can be divided. The fixed capacity c
+ * does at most c h of the due work until any time h.
  */
 
 #include "base/containers.h"
@@ -187,7 +187,7 @@ static bool has_param(const struct hr_policy_choice *policy, const char *key, co
   return false;
 }
 
-/* Whether a started job runs to its end, at its recorded speed, on capacity other than spot. */
+/* Whether a started job runs to its end on capacity other than spot. False if this is not certain. */
 static bool runs_through(const struct hr_scenario *scenario) {
   const struct hr_policy_choice *policy = &scenario->policy;
   static const char *const preempting[] = {"srtf", "las", "gittins"};
@@ -294,7 +294,8 @@ struct wait_limit {
 };
 
 /* Sets the limit that a goal implies. Returns false if the goal is not one on the waits of all jobs. A quantile lies
-   between two order statistics, so the lower one meets the goal. A completion time is longer than a wait. */
+   between two order statistics, so the lower one meets the goal. A completion time is at least as long as the wait, so
+   a goal on completion times limits waits, too. */
 static bool limit_of(const struct hr__goals *goals, const struct hr__goal *goal, uint32_t n_jobs,
                      struct wait_limit *limit) {
   static const struct {

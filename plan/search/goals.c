@@ -75,7 +75,7 @@ static const struct bound_unit {
              {"usd", 1, HR_UNIT_DOLLARS},    {"k$", 1000, HR_UNIT_DOLLARS}, {"", 1, HR_UNIT_COUNT},
              {"ms", 1, HR_UNIT_MILLISECONDS}};
 
-/* Rejects a bound above 1 if the metric is a share. A goal such as "completed >= 99" probably means percent. */
+/* Rejects a bound outside 0 to 1 if the metric is a share. A goal such as "completed >= 99" probably means percent. */
 static enum hr_status check_share(const struct hr_placed_text *placed, double bound, const char *unit,
                                   struct hr_error *error) {
   char advice[80] = "";
@@ -161,7 +161,7 @@ static enum hr_status read_bound(const char *text, const struct hr_placed_text *
 
 /* ---- Goals ----------------------------------------------------------------------------------------- */
 
-/* Whether a metric describes the service of jobs. Other metrics describe money or capacity. */
+/* Whether a metric describes how well jobs are served. Other metrics describe money or capacity. */
 static bool is_of_service(enum hr__metric metric) {
   return hr__metric_rows[metric].flags & HR_METRIC_OF_SERVICE;
 }

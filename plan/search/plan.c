@@ -137,8 +137,8 @@ static bool may_meet(const struct hr__evaluator *evaluator, uint32_t candidate, 
 
 /* Whether a candidate may be the best after more replications. With `near_misses`, it slightly misses a goal, and has a
    better objective than the best candidate. Without `near_misses`, it meets the goals, and has an equal or slightly
-   worse objective. If the best candidate itself misses a goal, there are no near misses, and the others are the
-   candidates with a similar or smaller violation. */
+   worse objective. If the best candidate itself misses a goal, there are no near misses; without `near_misses`, the
+   candidate then needs a violation that exceeds the best one by at most near_miss. */
 static bool is_contender(const struct hr_plan *plan, const struct hr__evaluation *best, uint32_t candidate,
                          const struct hr__evaluation *evaluation, bool near_misses) {
   if (best->violation > 0) return !near_misses && evaluation->violation <= best->violation + near_miss;
@@ -339,7 +339,7 @@ static bool has_goals(const struct hr_service *service) {
   return service->slo.ttft_ms > 0 || service->slo.tpot_ms > 0 || service->slo.e2e_ms > 0;
 }
 
-/* Notes which services of a scenario cannot meet their goals, by closed form. */
+/* Adds notes on the services of a scenario that cannot meet their goals according to formulas, without a run. */
 static enum hr_status find_unattainable(const struct hr_scenario *scenario, struct hr_notes *notes,
                                         struct hr_error *error) {
   enum hr_status status = HR_OK;

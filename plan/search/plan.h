@@ -18,9 +18,9 @@ static inline enum hr_status hr__plan_no_memory(struct hr_error *error) {
 
 /* ---- Robustness (robustness.c) ------------------------------------------------------------------------- */
 
-/* Whether the choice of a plan and a few other mixes still meet the goals under conditions outside the control of
-   the planner: the spot market, the demand, prices, and the supply of GPU types. Also how much of the commitments is
-   at risk if demand or prices fall. */
+/* Tests whether the choice of a plan and a few other mixes still meet the goals under conditions outside the control of
+   the planner: the spot market, the demand, prices, and the supply of GPU types. Also computes how much of the
+   commitments is at risk if demand or prices fall. */
 
 struct hr_plan;
 
@@ -113,11 +113,11 @@ enum hr_status hr__plan_other_mixes(struct hr_plan *plan, struct hr_error *error
 void hr__robustness_conclude(struct hr_plan *plan);
 void hr__robustness_finish(struct hr__robustness *robustness); /* accepts a zeroed structure */
 
-/* Lists the mixes that are printed: the choice, the cheapest mix that meets all goals under more conditions than the
-   choice, and the mix that meets all goals under the most conditions. Of all mixes with an objective within `zone` of
-   the objective of the choice, the mix that meets the goals under the most conditions counts as the cheapest. If no mix
-   meets all goals under more conditions than the choice, goals in dollars are ignored. Then the mix that meets the
-   other goals under the most conditions is listed, if it is better than the choice. Returns the number of listed mixes.
+/* Lists the mixes that are printed, and returns their number. Mix 1 is the choice. Mix 2 is the cheapest mix that meets
+   all goals under more conditions than the choice. If the objectives of several such mixes exceed that of the choice by
+   at most `zone`, mix 2 is the one of them that meets the goals under the most conditions. Mix 3 is the mix that meets
+   all goals under the most conditions. If mix 2 does not exist, mix 3 is the mix that meets the goals that are not in
+   dollars under the most conditions. A mix that is the choice or mix 2 is not listed again.
  */
 uint32_t hr__robustness_shown(const struct hr__robustness *robustness, double zone,
                               uint32_t shown[HR__MAX_PRINTED_MIXES]);

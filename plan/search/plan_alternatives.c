@@ -153,8 +153,8 @@ static bool take_zero(const struct hr_scenario *scenario, struct plan_variant *v
   return (variant->texts[variable] = strdup("0")) != NULL;
 }
 
-/* Makes the baseline of on-demand capacity: every on-demand limit has its maximum, all other variable capacity is 0,
-   and everything else is as in the choice. */
+/* Makes the baseline of on-demand capacity: variable on-demand capacity has its maximum, all other variable capacity is
+   0, and everything else is as in the choice. */
 static enum hr_status make_all_on_demand(struct hr_plan *plan, struct hr_error *error) {
   struct plan_variant variant;
   bool made = variant_make(plan, &variant);
@@ -272,8 +272,8 @@ static double violation_of(const struct hr_plan *plan, uint32_t candidate, size_
   return hr__goal_violation(of, hr__evaluator_centre(&plan->evaluator, candidate, plan->screening, of->metric));
 }
 
-/* Determines the goals that a better candidate, which was run, misses. If no candidate meets all goals, these are the
-   goals that the nearest candidate misses. */
+/* Determines the goals that some candidate with a better objective, which was run, misses. If no candidate meets all
+   goals, these are the goals that the nearest candidate misses. */
 static enum hr_status plan_excluding(struct hr_plan *plan, struct hr_error *error) {
   plan->excluding = calloc(plan->goals.n_goals + 1, sizeof *plan->excluding);
   if (!plan->excluding) return hr__plan_no_memory(error);
@@ -418,8 +418,8 @@ static bool has_spot(const struct hr_plan *plan) {
 
 /* Finds the best candidate in a changed environment. No changed environment is easier than the original one. Candidates
    that served jobs too badly in the original environment therefore also do so in the changed one, and the bounds on
-   costs remain valid unless capacity was removed. It therefore suffices to search near the choice: in the slice of the
-   choice or, if a GPU type was removed, in all slices. If GPU types have different speeds, the best candidate may be
+   costs remain valid unless capacity was removed. The search therefore begins at the choice, and is limited to the
+   slice of the choice unless a GPU type was removed. If GPU types have different speeds, the best candidate may be
    anywhere, and the whole grid is searched. If no variable is a capacity, such as in a plan of numbers of replicas,
    each slice has one candidate, and all are searched. */
 static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *evaluator,
@@ -549,7 +549,8 @@ static enum hr_status plan_sensitivity(struct hr_plan *plan, struct hr_error *er
 
 /* ---- All alternatives ------------------------------------------------------------------------------ */
 
-/* Computes the parts of the alternatives that do not depend on each other's results. */
+/* Computes robustness, tighter goals and changed environments, which do not depend on each other, and then the parts
+   that use their results. */
 static enum hr_status vary(struct hr_plan *plan, struct hr_error *error) {
   enum hr_status status = hr__plan_robustness(plan, error);
   if (hr__plan_goes_on(plan, HR_OK, &status) && hr__plan_goes_on(plan, plan_tighten(plan, error), &status))

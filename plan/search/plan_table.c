@@ -169,7 +169,7 @@ static void put_safer(struct plan_page *page, bool same_cost) {
   }
 }
 
-/* Prints, for each commitment, how much of it is at risk if less is needed. */
+/* Prints how much of a commitment is at risk if demand falls by 25 %. */
 static void put_commitment(struct plan_page *page, const struct hr__commitment *commitment) {
   const char *name = page->plan->space.spec->variables[commitment->axis].axis.name;
   const struct hr__regret *regret = &commitment->demand_falls;
@@ -223,7 +223,7 @@ static const char *held_text(const struct plan_page *page, const struct hr__held
   return buffer;
 }
 
-/* The width of a column: that of the widest cell. */
+/* The width of a column: one more than that of the widest cell, but at least CONDITION_WIDTH. */
 static uint32_t cell_width(const struct plan_page *page) {
   const struct hr__robustness *robustness = &page->plan->robustness;
   uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, page->plan->selection.zone, shown),
@@ -238,7 +238,8 @@ static uint32_t cell_width(const struct plan_page *page) {
   return width;
 }
 
-/* The width of the column of names: what `count` columns of this width leave of the line. */
+/* The width of the column of names: what `count` columns of this width leave of the line, but at least MIN_WIDTH and at
+   most HOLDS_WIDTH. */
 static int name_width(uint32_t count, uint32_t width) {
   enum { MIN_WIDTH = 16 };
   int left = HR__LINE_WIDTH - (int)(count * width);
@@ -284,7 +285,8 @@ static void count_cell(const struct hr__held *held, const char *mix, const char 
   cells->condition = condition;
 }
 
-/* Writes " (8, 4, 4)": the runs of the cells of a row, if random cells differ; otherwise nothing. Returns `text`. */
+/* Writes " (8, 4, 4)": the numbers of runs of the cells of a row, if those of random cells differ; otherwise nothing.
+   Returns `text`. */
 static const char *uneven_row(const struct hr__robustness *robustness, const uint32_t *shown, uint32_t count,
                               uint32_t condition, char *text, size_t size) {
   uint32_t min = UINT32_MAX, max = 0;
@@ -560,8 +562,8 @@ static void put_detail_line(struct plan_page *page, const char *words) {
   free(fitted);
 }
 
-/* Writes a metric with its interval, unless this is narrower than the printed precision, to a buffer and returns the
-   buffer. */
+/* Writes a metric to a buffer and returns the buffer. Adds the interval unless half its width is at most a millionth of
+   the estimate. */
 static const char *margin_text(const struct plan_page *page, const struct hr__option *option, size_t metric, char *text,
                                size_t size) {
   const struct hr__interval *interval = &option->metrics[metric];

@@ -482,8 +482,9 @@ static enum hr_status climb_from_best(struct hr__search *search, uint32_t before
 
 /* ---- Races ----------------------------------------------------------------------------------------- */
 
-/* A candidate is clearly worse than the best one if, in the first replication, its violation is larger by this, or its
-   objective by this share. The first replication of both has the same random events. */
+/* A candidate is clearly worse than the best one if, in the first replication, its violation is larger by
+   clearly_missed, or its objective by the share clearly_behind. The first replication of both has the same random
+   events. */
 static const double clearly_missed = 0.5, clearly_behind = 0.1;
 
 /* Whether a candidate, judged by its first replication, may be better than the best one over more replications. */
@@ -541,7 +542,8 @@ static enum hr_status settle(struct hr__search *search) {
 
 /* ---- The whole search ------------------------------------------------------------------------------ */
 
-/* Returns a lower bound of the cost of a candidate if it meets the goals. Infinite if it certainly misses a goal. */
+/* Returns a lower bound of the objective of a candidate if it meets the goals. Infinite if it certainly misses a
+   goal. */
 static double least_objective(const struct hr__search *search, uint32_t candidate) {
   const struct hr__evaluator *evaluator = search->evaluator;
   if (search->state[candidate] == SEARCH_RUN &&

@@ -75,9 +75,9 @@ static inline void hr__goals_finish(struct hr__goals *goals) {
 }
 
 /* The distance of `value` (NaN: unknown) from the goal, between 0 and 1. 0: the goal is met. v / (1 + v): `value`
-   misses the bound by v times the bound. 1: the value is unknown because no job reached the state that is measured. The
-   excess v is unlimited. It is mapped to [0, 1) so that a goal that is missed by much does not count more than a goal
-   with an unknown value. */
+   misses the bound by v times the bound, or by v if the bound is 0. 1: the value is unknown because no job reached the
+   state that is measured. The excess v is unlimited. It is mapped to [0, 1) so that a goal that is missed by much does
+   not count more than a goal with an unknown value. */
 static inline double hr__goal_violation(const struct hr__goal *goal, double value) {
   if (isnan(value)) return goal->unknown_misses ? 1 : 0;
   double beyond = goal->at_most ? value - goal->bound : goal->bound - value;
@@ -517,8 +517,8 @@ struct hr__search_result {
   uint32_t *too_small; /* candidates that were run and serve jobs too badly */
   uint32_t n_too_small;
   struct hr__search_counts counts;
-  /* the proven lower bound of the objectives of candidates that were not evaluated, and of all candidates that meet the
-     goals; infinite if there are none, -infinite if nothing is known */
+  /* proven lower bounds of the objective. min_left: of all candidates that were not evaluated; min_all: of all
+     candidates that meet the goals. Infinite if there are none, -infinite if nothing is known */
   double min_left, min_all;
 };
 

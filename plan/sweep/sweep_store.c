@@ -566,7 +566,7 @@ static bool add_run(struct hr__store *store, const struct hr__sweep_record *reco
   for (uint32_t i = 0; i < grid->n_axes; i++) bind_level(row, at++, &grid->axes[i], levels[i]);
   for (unsigned i = 0; i < HR__N_METRICS; i++) bind_number(row, at++, record->values[i]);
   bool ok = step(row);
-  sqlite3_clear_bindings(row); /* the members point to local variables */
+  sqlite3_clear_bindings(row); /* the bindings point to local variables */
   cJSON_free(scenario);
   return ok;
 }

@@ -11,7 +11,7 @@
  * The years of an option follow from the use of its pools in a run of each year: costs, net present values and
  * break-even points. A year has 8,760 hours. The demand of the first year is that of the trace; each year it is
  * multiplied by the growth. The nodes of all pools grow in the same proportion, in whole nodes. A purchase is made at
- * the start of a year, replaced at the start of the first year in which it is older than its life, and sold for its
+ * the start of a year, replaced at the start of the first year in which its age is at least its life, and sold for its
  * residual value. At the end of the last year, everything is sold at its value at that time; values fall linearly from
  * the price to the residual value. All other costs are paid at the end of their year:
  *
@@ -87,8 +87,8 @@ static void count_nodes(const struct hr_tco *tco, uint32_t nodes, double *needed
     needed[year] = ceil(nodes * hr_compound(tco->spec.growth - 1, year) - 1e-9);
 }
 
-/* A reserved node keeps the price of the year in which its contract began, for the term of the contract. Owned nodes
-   with only a price per hour are like nodes with contracts of a year. Elastic nodes have no term. */
+/* A reserved node keeps the price of the year in which its contract began, for the term of the contract. Nodes without
+   a term have the contract of the option. Elastic nodes have no term. */
 static uint32_t life_of(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t i) {
   const struct hr_ownership *owned = hr__tco_source(tco, option, i)->ownership;
   uint32_t term_months = hr__tco_source(tco, option, i)->term_months;

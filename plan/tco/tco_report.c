@@ -79,8 +79,8 @@ static bool is_on_demand(const struct hr__tco_option *option) {
   return option->kind == HR__TCO_ON_DEMAND;
 }
 
-/* Returns the option with which the cheapest option `best` is compared. It serves the demand. On-demand options precede
-   others, then the cheapest is used. NULL: no other option serves the demand. */
+/* Returns the option with which the cheapest option `best` is compared. It serves the demand. An on-demand option is
+   preferred; of equally preferred options, the cheapest is used. NULL: no other option serves the demand. */
 static const struct hr__tco_option *reference(const struct hr_tco *tco, const struct hr__tco_option *best) {
   const struct hr__tco_option *other = NULL;
   for (uint32_t k = 0; k < tco->n_options; k++) {
@@ -102,7 +102,7 @@ static const struct hr__tco_pair *pair_of(const struct hr_tco *tco, const struct
   return NULL;
 }
 
-/* Writes ". It costs less above a utilization of 38.1 %, and after 9,855 hours", as far as it is known. */
+/* Writes " It costs less above a utilization of 38.1 %, and has paid off after 9,855 hours.", as far as it is known. */
 static void describe_pair(const struct hr__tco_pair *pair, char *text, size_t size) {
   char number[2][HR__METRIC_BYTES];
   text[0] = '\0';

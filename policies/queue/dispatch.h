@@ -228,7 +228,7 @@ struct hr__listener {
 
 enum { HR__MAX_LISTENERS = 8 };
 
-/* A waiting job that is to be rejected because it can never start, and the reason. */
+/* A waiting job that is to be rejected, and the reason: for example, it can never start, or it was withdrawn. */
 struct hr__queue_rejection {
   hr_job job;
   enum hr_reason reason;
@@ -309,7 +309,7 @@ struct hr__queue {
   /* used instead of `calendar` with per-GPU allocation; otherwise NULL */
   struct hr__gpu_release_calendar *gpu_calendar;
   /* where a job waits that was interrupted for another reason than preemption: at its place in the order, before all
-     other jobs, or behind all jobs that wait already */
+     jobs that were not interrupted, or behind all jobs that wait already */
   enum hr__requeue { HR__REQUEUE_ORDER, HR__REQUEUE_HEAD, HR__REQUEUE_TAIL } requeue;
   int64_t *requeue_key; /* by job; 0: the key of the order. NULL with HR__REQUEUE_ORDER */
   uint32_t n_requeued;  /* number of interruptions so far with HR__REQUEUE_HEAD */
@@ -369,7 +369,8 @@ static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32
 }
 
 /* Creates queue->gains. Does not create it with per-GPU allocation, topology constraints, the placement rule `pool`, or
-   preemption that stops jobs tentatively; all shapes are then tried in each pass. False: out of memory. */
+   preemption without ranked passes (hr__ranked_applies). All shapes are then tried in each pass. False: out of
+   memory. */
 bool hr__gains_create(struct hr__queue *queue);
 /* Returns the result of hr__fits for the jobs of a shape. If it is false, stores this in the shape. */
 bool hr__shape_try(const struct hr__queue *queue, struct hr__shape *shape, struct hr_placement *placement);
@@ -393,7 +394,7 @@ static inline int64_t hr__expected_end_us(const struct hr__queue *queue, const s
   return view->attempt_us[job.id] + (left_us > 0 ? left_us : 0);
 }
 
-/* Updates a capacity in per-GPU allocation after a node came up, received notice, or went down. */
+/* Updates a capacity, with per-GPU allocation, after a node came up, received notice, or went down. */
 static inline void hr__queue_node_changes(struct hr_capacity *capacity, const struct hr_event *event) {
   if (event->node.id == HR_NONE) return;
   bool is_up = event->kind == HR_EVENT_NODE_UP;
@@ -407,7 +408,7 @@ enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view
 /* Stores the key that the parameter `requeue` requires for a job that was interrupted for another reason than
    preemption. Call this before the job is added to the queue again. Does nothing with HR__REQUEUE_ORDER. */
 void hr__queue_requeue(struct hr__queue *queue, const struct hr_view *view, hr_job job);
-/* Notifies the listeners that a job has ended or was interrupted. */
+/* Notifies the listeners that a job has ended or was interrupted, and calls hr__queue_refresh. */
 enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
 
 /* ---- Moves ---------------------------------------------------------------------------------------- */
@@ -492,10 +493,10 @@ enum hr__hold hr__holds_try(struct hr__queue *queue, const struct hr_view *view,
 bool hr__holds_wait(const struct hr__queue *queue, hr_job job, struct hr_wait_reason *wait);
 /* Adds held jobs that may fit now to the queue. */
 enum hr_status hr__holds_release(struct hr__queue *queue, const struct hr_view *view);
-/* If the job is held, ends this and adds the job to the queue. */
+/* If the job is held, ends the hold and adds the job to the queue. */
 enum hr_status hr__holds_drop(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* The limit of a replica of a service. A replica runs until it is not needed any more, so no maintenance holds it. The
-   value is longer than any limit of a trace, and the sum of a few such values does not overflow. */
+   value is greater than any limit in a trace, and the sum of a few such values does not overflow. */
 #define HR__NO_LIMIT_US (INT64_MAX / 8)
 /* Returns the limit of a job without the work that it kept from earlier attempts; HR__NO_LIMIT_US: a replica. */
 int64_t hr__holds_left_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job);
@@ -517,7 +518,7 @@ enum hr__elastic_level { HR__ELASTIC_OFF, HR__ELASTIC_START, HR__ELASTIC_GROW, H
 enum hr__recovery { HR__RECOVERY_REQUEUE, HR__RECOVERY_SHRINK };
 
 struct hr__elastic;
-/* Creates the module (queue->elastic) if the parameters require it. Returns HR_NO_MEMORY if memory is exhausted. */
+/* Creates the module (queue->elastic) if the parameters resize jobs, and the trace contains elastic jobs. */
 enum hr_status hr__elastic_create(struct hr__queue *queue, enum hr__elastic_level level, enum hr__recovery recovery);
 /* Returns the abilities that the module needs. */
 uint32_t hr__elastic_abilities(const struct hr__queue *queue);
@@ -527,9 +528,9 @@ enum hr_status hr__elastic_job_shrank(struct hr__queue *queue, const struct hr_v
                                       const struct hr_placement *from);
 /* Assigns free GPUs to jobs that lost nodes, up to the number that they request. Called before jobs start. */
 enum hr_status hr__elastic_restore(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-/* Starts the first job in order with fewer GPUs than it requests, if the parameters permit this and at least its
-   minimum number fits. With HR__ELASTIC_SHRINK, first takes GPUs from running jobs if necessary. `*started`: whether
-   the job was started. Called after a pass of the backfill. */
+/* Starts the first job in order with as many GPUs as fit, at most the number that it requests. Does so only if the
+   parameters permit fewer GPUs, and at least the minimum number of the job fits. With HR__ELASTIC_SHRINK, first takes
+   GPUs from running jobs if necessary. `*started`: whether the job was started. Called after a pass of the backfill. */
 enum hr_status hr__elastic_start_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                        bool *started);
 /* If no job waits, running jobs grow. Called at the end of a pass. */

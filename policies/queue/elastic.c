@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Elastic jobs of the `queue` policy (parameters `elastic` and `recovery`), where whole GPUs are counted by node.
+ * Elastic jobs of the `queue` policy (parameters `elastic` and `recovery`), with counted allocation by node only.
  *
  *   start   If the first job in order does not fit, it starts with as many GPUs as fit, at least `min_gpus`.
  *   grow    If no job waits, running jobs get free GPUs, up to `max_gpus`, in the order in which they started. A job
@@ -158,7 +158,7 @@ static enum hr_status resize(struct hr__queue *queue, const struct hr_view *view
 
 /* ---- Growth ---- */
 
-/* Adds up to `more` free GPUs of the job's own nodes to `slices`. Returns how many of them are missing. */
+/* Adds up to `more` free GPUs of the job's own nodes to `slices`. Returns how many GPUs are still missing. */
 static uint32_t add_on_own(const struct hr__queue *queue, const struct hr_placement *placement, struct hr_slice *slices,
                            uint32_t more) {
   const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, placement->pool);
@@ -324,8 +324,8 @@ static enum hr_status take_until_fits(struct hr__queue *queue, const struct hr_v
   return HR_OK;
 }
 
-/* Reduces the GPUs of running jobs until the waiting job `first` fits. If `first` cannot fit, nothing changes. `*fits`:
-   `first` fits now. `to_min`: see excess. */
+/* Reduces the GPUs of running jobs until the waiting job `first` fits with at least its minimum number of GPUs. If it
+   cannot fit, nothing changes. `*fits`: `first` fits now. `to_min`: see excess. */
 static enum hr_status make_room(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                 hr_job first, bool to_min, bool *fits) {
   struct hr__elastic *elastic = queue->elastic;

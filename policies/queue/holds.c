@@ -3,8 +3,8 @@
  * Jobs that must wait because of planned maintenance, excluded nodes, or the place of their data. A job must not start
  * on a node in these cases:
  *
- * - The limit of the job reaches the next maintenance of the node (hr_maintenance_ahead). Replicas of services have no
- *   limit (HR__NO_LIMIT_US), so this rule does not apply to them.
+ * - If the job ran until its limit, it would still run when the next maintenance of the node begins
+ *   (hr_maintenance_ahead). Replicas of services have no limit (HR__NO_LIMIT_US), so this rule does not apply to them.
  * - The job excludes the node: it failed within the last `exclude_s` while the job ran on it, and it is one of the last
  *   `exclude_nodes` nodes that did so.
  * - With the placement `data-local`: the node is not near the data of the job, nodes near the data are up, and the job
@@ -13,14 +13,14 @@
  * If the placement rule selects a node on which the job must not start, the job gets other nodes. If no other nodes
  * have room, the job is held: it leaves the queue, and later jobs may start, as with reservations of Slurm. A held job
  * returns to the queue when it fits on other nodes, or when the reason (maintenance, exclusion or wait for data) has
- * ended.
+ * ended. Preemption and the backfill `easy` change this rule (may_return, hr__holds_release).
  *
  * Jobs with limits longer than the time between two maintenance periods of a node ignore this maintenance
- * (hr_maintenance_ahead). Held jobs form kinds (struct held_kind). The jobs of a kind have equal requests, read the
- * same data set, and ignore the same windows of maintenance. When capacity becomes free, only the job of a kind with
- * the shortest limit is tried, because longer jobs have fewer nodes to choose from. Each job with excluded nodes has
- * its own kind. Invariants: a held job waits and is not in the queue; place[job] is the index of a held job in `jobs`
- * plus 1, and 0 for other jobs.
+ * (hr_maintenance_ahead). Held jobs form kinds (struct held_kind). The jobs of a kind have equal requests, ignore the
+ * same windows of maintenance, and either wait for nodes near the same data set or do not wait for data. When capacity
+ * becomes free, only the job of a kind with the shortest limit is tried, because longer jobs have fewer nodes to choose
+ * from. Each job with excluded nodes has its own kind. Invariants: a held job waits and is not in the queue; place[job]
+ * is the index of a held job in `jobs` plus 1, and 0 for other jobs.
  */
 
 #include "policies/queue/dispatch.h"
@@ -37,8 +37,8 @@ struct held_kind {
   uint32_t set; /* its jobs start only on nodes near this data set; HR_NONE: data does not matter */
   /* number of maintenance windows that its jobs ignore; a longer job ignores these windows and maybe more */
   uint32_t n_ignored;
-  int64_t least_us; /* the shortest limit of its held jobs */
-  /* since gain number `gain`, no job with a limit of at least this length has fitted on permitted nodes */
+  int64_t least_us; /* the shortest limit of its held jobs; HR_NEVER_US: it has none */
+  /* when holds->gain was `gain`, a job with this limit did not fit on permitted nodes, so no longer job fits either */
   int64_t failed_us;
   uint64_t gain;
   bool returns; /* during hr__holds_release: all held jobs of the kind return to the queue */
@@ -86,7 +86,7 @@ struct hr__holds {
 /* ---- Events that free capacity ---- */
 
 /* Reports how long a node was excluded for a job (hr_view_count_exclusion). The exclusion ends now, or has expired
-   before. */
+   before. `at`: index of the excluded node, plus 1. */
 static void end_exclusion(const struct hr__holds *holds, const struct hr_view *view, uint32_t at) {
   const struct excluded_node *excluded = &holds->excluded[at - 1];
   int64_t end_us = excluded->until_us < view->now_us ? excluded->until_us : view->now_us;
@@ -471,8 +471,8 @@ enum hr_status hr__holds_drop(struct hr__queue *queue, const struct hr_view *vie
   return queue->holds->place[job.id] ? release(queue, view, job) : HR_OK;
 }
 
-/* Returns whether some held job of a kind fits now, or has no nodes near its data any more. With preemption, held jobs
-   do not return when they fit: running jobs would be preempted for a job in the queue, but the job could still not
+/* Returns whether some held job of a kind fits now, or no node near its data is up any more. With preemption, held jobs
+   do not return when they fit: in the queue, running jobs would be preempted for such a job, but it could still not
    start on their nodes. */
 static bool may_return(struct hr__queue *queue, uint32_t number, int64_t now_us) {
   struct held_kind *kind = &queue->holds->kinds[number];
@@ -485,9 +485,9 @@ static bool may_return(struct hr__queue *queue, uint32_t number, int64_t now_us)
 enum hr_status hr__holds_release(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__holds *holds = queue->holds;
   note_data(holds, view);
-  /* With the backfill `easy` and maintenance, held jobs return in each pass, so that the first job in order gets the
-     reservation even if maintenance holds it. With preemption they do not return, because no jobs are preempted for a
-     held job. */
+  /* With the backfill `easy` and maintenance, held jobs return in each pass unless they wait for data, so that the
+     first job in order gets the reservation even if maintenance holds it. With preemption they do not return, because
+     no jobs are preempted for a held job. */
   bool all = holds->until_us <= view->now_us || (queue->easy_plan && !queue->preemptor);
   if (holds->n_jobs == 0) holds->until_us = HR_NEVER_US; /* the last held job was withdrawn */
   if (holds->n_jobs == 0 || (!all && holds->tried == holds->gain)) return HR_OK;

@@ -386,9 +386,9 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
    - The job has a placement, but it may not start before another job, or it would delay the reservation of another
      job. */
 
-/* Returns the job at which the last pass stopped; if it is not known, the first job in order; HR_NONE if no such job
-   exists. With some orders each start changes keys, so the job at which the pass stopped may no longer be the first in
-   order. */
+/* Returns the job at which the last pass stopped; if that job is not known, the first job in order; HR_NONE if no job
+   is in the queue. With some orders each start changes keys, so the job at which the pass stopped may no longer be the
+   first in order. */
 static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   hr_job blocked = queue->blocked;
   bool stopped_pass = blocked.id != HR_NONE && view->state[blocked.id] == HR_JOB_WAITING;
@@ -399,7 +399,8 @@ static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   return queue->head;
 }
 
-/* If the job's subqueue is held back and the job is not its first job, returns that first job; else HR_NONE. */
+/* If the job's subqueue is parked (waiting.h) and the job is not the first job of the subqueue, returns that first job;
+   else HR_NONE. */
 static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   const struct hr__waiting *waiting = &queue->waiting;
   const struct hr__subqueue *subqueue = waiting->subqueue_of ? waiting->subqueues[waiting->subqueue_of[job.id]] : NULL;
@@ -584,8 +585,8 @@ static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *
   return queue->quota ? pass_by_quota(queue, view, moves) : pass(queue, view, moves, queue->backfill);
 }
 
-/* Starts jobs, if some jobs are elastic. First restores the GPUs that running jobs have lost; at the end, running jobs
-   may grow. */
+/* Starts jobs if the policy resizes jobs (queue->elastic). First restores the GPUs that running jobs have lost. At the
+   end, running jobs may grow. */
 static enum hr_status start_elastic(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = hr__elastic_restore(queue, view, moves);
   for (bool started = true; started && status == HR_OK;) {

@@ -2,13 +2,13 @@
 /*
  * The lists of a shape's subqueues, and groups of parked subqueues: see waiting.h.
  *
- * Purpose: no pass visits jobs that cannot start. Subqueues that are held back are parked in groups. A group contains
- * the subqueues of one shape that are blocked by the same limit and have the same need (see waiting.h). When the limit
- * has enough room again, only the first subqueue of the group is listed again, as the representative of the other
- * subqueues of the group. If a limit closer to the root blocks the representative, that limit would also block the
- * others. The representative is then parked at that limit, and still represents the group. The representative is
- * replaced if another subqueue of the group precedes it. As a result, when a limit gets more room, at most one subqueue
- * per group is listed.
+ * Purpose: passes do not visit jobs that a limit blocks. Subqueues that are held back are parked in groups. A group
+ * contains the subqueues of one shape that are blocked by the same limit and have the same need (see waiting.h). When
+ * the limit has enough room again, only the first subqueue of the group is listed again, as the representative of the
+ * other subqueues of the group. If a limit closer to the root then blocks the representative with the same need, that
+ * limit would also block the other subqueues. The representative is parked at that limit, and still represents the
+ * group. The representative is replaced if another subqueue of the group precedes it. As a result, when a limit gets
+ * more room, at most one subqueue per group is listed.
  *
  * The need of a group is the need of its subqueues at the time when they were parked. If the need of a subqueue has
  * increased since then, this is detected when the subqueue becomes the first of its list. If the need may have
@@ -187,8 +187,9 @@ static bool stays_represented(const struct hr__subqueue_group *group, const stru
   return group != above && group->of_preferred == above->of_preferred && hr__group_is_held(group, &above->limit);
 }
 
-/* Updates the groups that a subqueue represents, after the subqueue was parked in `parked_in`. For a group for which
-   stays_represented returns true, the subqueue remains the representative. The other groups get new representatives. */
+/* Updates the groups that a subqueue represents, before the subqueue is parked in `parked_in`. If stays_represented
+   returns true for a group, the subqueue remains its representative. Any other group loses its representative and,
+   except for `parked_in`, gets a new one if its limit has room. */
 static enum hr_status release_represented(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                           const struct hr__subqueue_group *parked_in) {
   enum hr_status status = HR_OK;

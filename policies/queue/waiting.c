@@ -201,7 +201,7 @@ static enum hr_status update_contestant(struct hr__waiting *waiting, struct hr__
   return HR_OK;
 }
 
-/* Changes the entry of a subqueue after its first job has changed. */
+/* Sets the entry of a subqueue that is in no list, determines whether it is preferred, and lists it. */
 static enum hr_status set_listing(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
   subqueue->listed = now;
   subqueue->is_preferred = waiting->admission.is_preferred && waiting->admission.is_preferred(waiting->self, subqueue);
@@ -401,9 +401,9 @@ struct tournament_search {
   struct hr__contestant found;   /* the job as a contestant: comparisons of lines are faster than those of full keys */
 };
 
-/* Called by hr__kinetic_search (see hr__kinetic_visit). Returns whether the first job of the subqueue `first` precedes
-   the job found so far. If it does, and if `alone` (only this subqueue is to be searched), finds the first job of the
-   subqueue with a value within the bound. */
+/* Called by hr__kinetic_search (see hr__kinetic_visit). Returns false if the job found so far precedes the first job of
+   the subqueue `first`. Otherwise returns true and, if `alone` (only this subqueue is to be searched), searches the
+   subqueue for its first job with a value within the bound. */
 static bool find_in_subqueue(void *self, const struct hr__contestant *first, bool alone) {
   struct tournament_search *search = self;
   const struct hr__waiting *waiting = search->waiting;

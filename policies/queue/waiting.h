@@ -159,9 +159,9 @@ struct hr__refusals {
 /* The position of a shape in the walk of ranked.c: jobs of the shape before this position need not be tried. */
 struct hr__ranked_place {
   struct hr_job_entry entry;
-  int64_t bound; /* bound of the job, if has_bound */
-  bool has_bound, ended;
-  uint64_t n_eased; /* the position is valid while preemptor->n_eased has this value */
+  int64_t bound;         /* bound of the job, if has_bound */
+  bool has_bound, ended; /* ended: no further job of the shape needs to be tried */
+  uint64_t n_eased;      /* the position is valid while preemptor->n_eased has this value */
 };
 
 /* The waiting jobs with the same request. */
@@ -199,8 +199,8 @@ typedef struct hr__line hr__line_of(void *self, const struct hr__subqueue *subqu
 
 /* The functions that determine which subqueues are held back, and which are preferred. */
 struct hr__admission {
-  /* Returns whether a limit blocks the first job of a subqueue, whatever capacity is free, and writes the limit. If so,
-     no other job of the subqueue may start. */
+  /* If a limit blocks the first job of a subqueue, whatever capacity is free, writes the limit and returns true. In
+     this case no other job of the subqueue may start either. */
   bool (*is_held)(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *limit);
   int64_t (*room)(void *self, uint32_t place, enum hr__admission_limit_kind kind); /* see hr__quota_tree_room */
   /* Returns whether the subqueue is preferred. NULL: none is. */
@@ -317,7 +317,7 @@ static inline bool hr__waiting_any(const struct hr__waiting *waiting) {
 /* Finds the first job of the shape after `last` with a value of at most `bound`, and writes it to `*entry`. Returns
    false if there is no such job. With subqueues, `last` is ignored, so the search begins with the first job of the
    shape. Jobs that are held back are not found. Jobs of all other subqueues are found, even if only preferred subqueues
-   are selected; walks visit the same jobs. If memory is exhausted, sets waiting->failed. */
+   are selected. If memory is exhausted, sets waiting->failed. */
 bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last, int64_t bound,
                       struct hr_job_entry *entry);
 
@@ -328,9 +328,10 @@ struct hr__cursor {
   struct hr_job_entry entry; /* current job, with its full key */
 };
 
-/* A walk over all jobs of a shape that are not held back, in order. Jobs may be removed during the walk, but keys must
-   not change. A shape can have only one walk at a time. A walk enters a subqueue when the first job of the subqueue is
-   the next job of the walk. The cursors of the entered subqueues are in a heap, sorted by their current jobs. */
+/* A walk over all jobs of a shape that are not held back, in order, even if only preferred subqueues are selected. Jobs
+   may be removed during the walk, but keys must not change. A shape can have only one walk at a time. A walk enters a
+   subqueue when the first job of the subqueue is the next job of the walk. The cursors of the entered subqueues are in
+   a heap, sorted by their current jobs. */
 struct hr__walk {
   struct hr__shape *shape;
   struct hr_job_entry entry;        /* current job, with its full key */
@@ -400,7 +401,7 @@ static inline struct hr__subqueue *hr__subqueue_listed(const struct hr__waiting 
   return waiting->subqueues[waiting->subqueue_of[listed.job.id]];
 }
 
-/* Returns the list of the shape that is in use: that of all subqueues, or that of preferred subqueues only. */
+/* Returns the list of the shape that is in use: all listed subqueues, or only the preferred ones. */
 static inline const struct hr_job_tree *hr__shape_list(const struct hr__waiting *waiting,
                                                        const struct hr__shape *shape) {
   return waiting->preferred_only ? &shape->preferred : &shape->subqueues;
@@ -436,9 +437,9 @@ static inline bool hr__group_has_room(const struct hr__waiting *waiting, const s
          waiting->admission.room(waiting->self, limit->place, limit->kind) >= hr__admission_limit_need(limit);
 }
 
-/* Returns whether `limit`, which blocks one subqueue of the group, also blocks the others. This is so if the need there
-   is the need of the group, and if the limit is at the place of the group's limit or at a place closer to the root.
-   Such places have smaller numbers. */
+/* Returns whether `limit`, which blocks one subqueue of the group, also blocks all its other subqueues. Two conditions
+   must be true: the need at `limit` equals the need of the group, and `limit` is at the place of the group's limit or
+   closer to the root. On a path, places closer to the root have smaller numbers. */
 static inline bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *limit) {
   return limit->place != HR_NONE && limit->place <= group->limit.place && limit->milli == group->limit.milli &&
          limit->spare == group->limit.spare;

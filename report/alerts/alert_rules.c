@@ -440,7 +440,7 @@ const struct hr__alert_watcher hr__alert_heat = {
  * cost of the GPUs that jobs of the tenant use, and finds by bisection the first microsecond in which this cost exceeds
  * the limit. The tenant also pays for parts of the services and of the idle capacity, but these parts are known only at
  * the end of the month. If the limit is exceeded only because of these parts, the alert therefore begins at the end of
- * the month.
+ * the month, or of the run if this is earlier.
  *
  * The limit is the monthly budget times the threshold of the rule.
  */

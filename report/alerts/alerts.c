@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Alerts: conditions of a run that last longer than a limit. Three groups of rules append to one list of alerts. The
- * list is sorted at the end of the run.
+ * Alerts: conditions of a run that last longer than a limit. Groups of rules append to one list of alerts. The list is
+ * sorted at the end of the run.
  *
  * Job rules. Each rule is evaluated separately for each class of jobs. Rule `queue-time`: a job waits too long. Rule
  * `no-checkpoint`: a job runs too long on spot capacity without a checkpoint. Each job to which a rule applies has a
@@ -107,7 +107,7 @@ static unsigned class_of(const struct alert_jobs *self, hr_job job) {
   return self->trace->class_ ? self->trace->class_[job.id] : HR_CLASS_UNKNOWN;
 }
 
-/* If the timer of a job expires before `now_us`, marks the job as late. Begins an alert if no job of the class was late
+/* Marks each job whose timer expired before `now_us` as late. Begins an alert if no job of the class was late
    before. */
 static void expire_until(struct rule *rule, struct timers *timers, int64_t now_us) {
   while (hr__fifo_count(&timers->queue)) {

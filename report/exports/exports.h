@@ -67,8 +67,9 @@ enum hr_status hr__jobs_open(const char *path, const struct hr_trace *trace, con
 
 /*
  * Writer of OpenMetrics text. A file is a sequence of metric families. A family is a sequence of series with different
- * labels, and a series is a sequence of samples in time order. Sample k is k steps after the begin of the run. The last
- * sample is at the end of the run or less than one step later.
+ * labels, and a series is a sequence of samples in time order. In a histogram, all samples of one time follow one
+ * another instead. Sample k is k steps after the begin of the run. The last sample is at the end of the run or less
+ * than one step later.
  */
 
 enum { HR__METRICS_LABEL_BYTES = 1 << 12 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Two CSV files of a run: the jobs (one row per job) and the timeline (one row per change of counts). The observer
- * `hr_placements` records where jobs ran, for the file of jobs.
+ * CSV files of a run: the jobs (one row per job), the timeline (one row per change of counts), and a table of values
+ * that a modelled scheduler computed. The observer `hr_placements` records where jobs ran, for the file of jobs.
  *
  * Placements. Most jobs run on one node with whole GPUs. For such a job, only the index of the node is stored, unless
  * the cluster has per-GPU allocation. The slices of all other jobs are stored in one array. Memory: 12 bytes per job

@@ -3,10 +3,10 @@
  * OpenMetrics text: the writer, and the metrics of GPUs under the names of NVIDIA's DCGM (dcgmlib/dcgm_fields.h;
  * etc/default-counters.csv of dcgm-exporter).
  *
- * Each sample is the mean over the step that ends at the sample, restricted to the time in which the GPUs were up.
- * Amounts of GPUs (weights) are in millionths of a GPU. A GPU is busy while a job on it neither loads nor saves a
- * checkpoint. An attempt loads its checkpoint at its begin. The times of saves within an attempt are not recorded, so
- * they are assumed to be spread evenly over the rest of the attempt.
+ * Each sample is the mean over the step that ends at the sample, restricted to the time in which the GPUs were up. A
+ * temperature is that at the end of the step. Amounts of GPUs (weights) are in millionths of a GPU. A GPU is busy while
+ * a job on it neither loads nor saves a checkpoint. An attempt loads its checkpoint at its begin. The times of saves
+ * within an attempt are not recorded, so they are assumed to be spread evenly over the rest of the attempt.
  *
  * Allocations are recorded by unit. A unit is a GPU if the cluster has per-GPU allocation or series by GPU are
  * requested, otherwise a node. The units of all nodes are followed by one unit per pool, for jobs to which the policy
@@ -530,7 +530,7 @@ static void put_series(struct gpus *gpus, int64_t base, int64_t whole) {
 struct openmetrics_gpus_family {
   const char *name, *unit, *help;
   unit_adder *add;
-  int64_t whole; /* value at full use, in millionths; 0: the metric is a power draw in watts */
+  int64_t whole; /* value at full use, in millionths; 0: it follows from the power draw */
   bool shared;   /* the metric exists only in pools with shared GPUs */
   bool heat;     /* the metric is the temperature that follows from the power draw */
 };

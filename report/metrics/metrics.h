@@ -216,7 +216,8 @@ static inline void hr__gpu_times_add(struct hr_gpu_times *sum, const struct hr_g
   sum->data += part->data;
 }
 
-/* Returns the time for which a job held GPUs. */
+/* Returns the time for which a job held GPUs. If the result has no accounting, it is known only for completed jobs; 0
+   for all others. */
 static inline int64_t hr__held_us(const struct hr_result *result, uint32_t job) {
   if (result->account && result->account[job]) return result->accounts[result->account[job]].held_us;
   return result->state[job] == HR_JOB_COMPLETED ? hr__ran_us(result, job) : 0;

@@ -2,8 +2,9 @@
 /*
  * Notes and warnings about a run, and the count of rejected jobs by reason.
  *
- * A job is rejected if it could not run even on the empty cluster. This does not depend on other jobs, so the number of
- * rejected jobs can also be computed without a run. The warning about rejected jobs contains remedies.
+ * Most rejected jobs could not run even on the empty cluster. This does not depend on other jobs, so the number of
+ * these jobs can also be computed without a run. The count omits jobs that were withdrawn or that are not requeued. The
+ * warning about rejected jobs contains remedies.
  */
 
 #include "report/metrics/metrics.h"
@@ -433,7 +434,7 @@ static hr_job most_started(const struct hr_result *result) {
   return found;
 }
 
-/* Adds a warning if jobs preempted each other until the end of the run. */
+/* Adds a warning that jobs preempted each other until the end of the run. */
 static enum hr_status note_livelock(const struct hr_trace *trace, const struct hr_result *result,
                                     struct hr_notes *notes) {
   char example[2 * HR_JOB_ID_BUFFER + 64] = "", buffer[HR_JOB_ID_BUFFER];
@@ -449,7 +450,8 @@ static enum hr_status note_livelock(const struct hr_trace *trace, const struct h
                       result->stalled ? ", and the run was stopped" : "", result->n_futile, example);
 }
 
-/* Adds a warning if a run without a horizon was stopped because no job made progress. */
+/* Adds a warning if jobs only preempted each other at the end of the run, or if the run was stopped because no job made
+   progress. */
 static enum hr_status note_stalled(const struct hr_trace *trace, const struct hr_result *result,
                                    struct hr_notes *notes) {
   uint64_t left = result->n_waiting + result->n_running;
@@ -464,8 +466,8 @@ static enum hr_status note_stalled(const struct hr_trace *trace, const struct hr
                       is_long ? end_s / 86400 : end_s, is_long ? "days" : "s", left, left == 1 ? "" : "s");
 }
 
-/* Adds a warning if jobs of a stalled run repeatedly ran out of GPU memory. An example is a gang with all its tasks on
-   one GPU: it runs out of memory at every start. */
+/* Adds a warning if jobs that run at the end of a stalled run have run out of GPU memory. An example is a gang with all
+   its tasks on one GPU: it runs out of memory at every start. */
 static enum hr_status note_kills(const struct hr_result *result, struct hr_notes *notes) {
   uint64_t dead = 0;
   if (!result->stalled) return HR_OK;
@@ -482,7 +484,7 @@ static enum hr_status note_kills(const struct hr_result *result, struct hr_notes
 
 /* ---- Notes: rejections ----------------------------------------------------------------------------- */
 
-/* Reasons for which a job can never run, in the order of the notes. */
+/* Reasons for rejections, in the order of the notes. */
 static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,  HR_REASON_NO_GPU_TYPE,    HR_REASON_GPU_MEMORY,
                                          HR_REASON_NO_REGION,  HR_REASON_NO_CLASS_POOL,  HR_REASON_SPOT_ONLY,
                                          HR_REASON_OVER_QUOTA, HR_REASON_NODE_TOO_SMALL, HR_REASON_MIG_PROFILE,
@@ -620,8 +622,8 @@ enum hr_status hr_tenant_notes(const struct hr_trace *trace, const struct hr_cos
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* Adds a note if nodes failed in the run and the trace contains jobs that had failed. These jobs may have failed
-   because of node failures. Such failures are then counted twice. */
+/* Adds a note if the trace contains jobs that had failed. Called only if nodes fail in the run. The recorded jobs may
+   have failed because of node failures. Such failures are then counted twice. */
 static enum hr_status note_recorded_failures(const struct hr_trace *trace, uint32_t n_jobs, struct hr_notes *notes) {
   uint64_t recorded = 0;
   for (uint32_t job = 0; trace->outcome && job < n_jobs; job++) recorded += trace->outcome[job] == HR_OUTCOME_FAILED;

@@ -3,10 +3,11 @@
  * The metrics of a run: the summary, which is computed from the result and the usage, the metrics of a streamed run,
  * and summaries as bytes for another process.
  *
- * Summary. Jobs are grouped by size, and by class and tenant if the trace has them. The distributions of all jobs are
- * computed from the samples of the grouping by size. Metrics over time are computed from the integrals of the usage
- * observer. The latency factor of a job is the time for which it held GPUs divided by its run time. Latency factors are
- * sorted by pool with a counting sort, as in groups.c, so that quantiles are selected in place.
+ * Summary. Jobs are grouped by size, by class and tenant if the trace has them, and by cluster if there are several.
+ * The distributions of all jobs are computed from the samples of the grouping by size. Metrics over time are computed
+ * from the integrals of the usage observer. The latency factor of a job is the time for which it held GPUs divided by
+ * its run time. Latency factors are sorted by pool with a counting sort, as in groups.c, so that quantiles are selected
+ * in place.
  *
  * Streamed run. A streamed run stores no results per job, so its observer needs memory that is independent of the
  * number of jobs. Waits, completion times and slowdowns are added to sketches. The numbers of waiting jobs and GPUs are
@@ -137,7 +138,7 @@ struct factors {
   double sum;
 };
 
-/* Returns whether a job has a latency factor. Jobs with a run time of 0 have none. */
+/* Returns whether a job has a latency factor. Jobs that are not completed, or that have a run time of 0, have none. */
 static bool has_factor(const struct hr_result *result, uint32_t job) {
   return result->state[job] == HR_JOB_COMPLETED && result->trace->work_us[job] > 0;
 }

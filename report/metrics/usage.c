@@ -15,9 +15,9 @@
  * Fragmentation, in clusters with per-GPU allocation. F is the fragmentation measure of Weng et al., "Beware of
  * fragmentation", USENIX ATC 2023 (headroom/unstable/fragmentation.h). It is an average over typical pods, which are
  * the most frequent requests of tasks in the trace (same header). Stranded GPUs and the largest gang are measured with
- * typical tasks. A typical task is a request of the trace that agrees with a typical pod in GPUs, CPUs and acceptable
- * pools. In addition it has a request for memory of the node, which a typical pod does not have. GPU memory is ignored
- * in both.
+ * typical tasks. A typical task is a request of the trace that agrees with a typical pod in GPUs, MIG profiles, CPUs
+ * and acceptable pools. In addition it has a request for memory of the node, which a typical pod does not have. GPU
+ * memory is ignored in both.
  *
  * F and stranded GPUs are sums over nodes. The largest gang is the maximum over pools of a sum over the nodes of the
  * pool. The contribution of each node is stored, so that only the contributions of changed nodes are recomputed. A

@@ -6,8 +6,8 @@
  * that lasted for no time, as in the summary.
  *
  * The report is a copy of the template in which two placeholders are replaced: the title, and a line that is replaced
- * by the JSON document and the binary blocks. Both placeholders are located before the file is opened. If one is
- * missing, no incomplete file remains.
+ * by the JSON document and the binary blocks. Both are located before the file is opened. If the line for the data is
+ * missing, no file is written; if the title is missing, it is not replaced.
  */
 
 #include "report/page/page.h"

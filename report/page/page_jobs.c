@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The job table of the HTML report, and the table of attempts. Each table is stored as columns in a binary block. If a
    job has only one attempt, the row of the job also describes the attempt. The table of attempts contains the attempts
-   of jobs with more than one attempt. */
+   of jobs with more than one attempt, as long as there is space for all attempts of a job. */
 
 #include "report/page/page.h"
 
@@ -339,8 +339,8 @@ static enum hr_status put_list(const struct hr__page_view *view, const struct pa
   return status;
 }
 
-/* Writes "attempts": the attempts of the jobs of `jobs` with more than one attempt. Writes nothing if no such jobs
-   exist. */
+/* Writes "attempts": the attempts of the jobs of `jobs` with more than one attempt. Writes nothing if no attempts are
+   listed. */
 static enum hr_status page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
                                     struct hr__page_json *json, struct hr__page_block *block) {
   struct page_jobs_list list = {malloc(MAX_ATTEMPTS * sizeof *list.places), malloc(MAX_ATTEMPTS * sizeof *list.rows), 0,

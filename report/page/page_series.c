@@ -536,13 +536,14 @@ struct page_sessions {
 
 /* ---- Costs: spending ------------------------------------------------------------------------------- */
 
-/* Services are spread over all buckets in parts of a micro-dollar, so that small amounts are not rounded to 0. */
+/* Costs other than those of capacity are spread over all buckets in parts of a micro-dollar, so that small amounts are
+   not rounded to 0. */
 #define OTHER_PARTS 1000000
 
 struct page_spending {
   struct hr__page_sums used;                  /* cost of the GPUs that jobs used */
   struct hr__page_sums market[HR_N_MARKETS];  /* cost of the pools of each market, used or idle */
-  struct hr__page_sums other;                 /* services, spread evenly over the run: micro-dollars x OTHER_PARTS */
+  struct hr__page_sums other;                 /* all other costs: micro-dollars x OTHER_PARTS */
   struct hr__page_sums tenant[HR__PAGE_ROWS]; /* `used` by tenant, for each row of `tenants` */
   struct hr__page_split tenants;
   bool in_use[HR_N_MARKETS];

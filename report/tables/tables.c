@@ -102,8 +102,8 @@ enum hr_status hr__json_write(const struct hr__json *json, cJSON *tree, const ch
 
 /* ---- Metrics --------------------------------------------------------------------------------------- */
 
-/* Lines of text about the metrics of a run. A line is a template: "{queue.max}" stands for the value of the metric
-   with this path, "{-path}" for the negative value, and "{s}" for a plural s unless the last value was 1. */
+/* Lines of text about the metrics of a run. A line is a template: "{queue.max}" is replaced by the value of the metric
+   with this path, "{-path}" by the negative value, and "{s}" by a plural s unless the last value was 1. */
 
 /* The condition for printing a line. IF_FIRST_KNOWN: its first metric is known. IF_ALL_KNOWN: all of its metrics are
    known. IF_NOT_ZERO: at least one metric is known and not 0. IF_LAST_POSITIVE: all metrics are known and the last
@@ -178,7 +178,8 @@ enum { N_LINES = sizeof lines / sizeof *lines };
 
 /* ---- Metrics: templates ---------------------------------------------------------------------------- */
 
-/* Returns the value of a metric. Its path consists of the `length` bytes at `path`. */
+/* Returns the value of a metric. Its path consists of the `length` bytes at `path`. With a '-' before the path, returns
+   the negative value; unknown if the value is 0. */
 static double value_of(const struct hr_summary *summary, const char *path, size_t length, enum hr_unit *unit) {
   bool is_negated = path[0] == '-';
   enum hr__metric metric = hr__metric_find(path + is_negated, length - is_negated);

@@ -257,7 +257,7 @@ static void put_replica_reasons(FILE *out, const struct replica_waits *sums) {
   }
 }
 
-/* Prints and writes the sums of the waits of replicas of services; nothing if the run has none. */
+/* Prints the sums of the waits of replicas of services; nothing if the run has none. */
 static void why_put_replicas(struct hr__console *console, const struct hr_why *why) {
   const struct replica_waits sums = add_up_replicas(why);
   char text[3][HR__NUMBER_BYTES], *reasons = NULL;

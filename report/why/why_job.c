@@ -434,8 +434,8 @@ static const char *end_words(const struct hr_attempt *attempt, int64_t held_us) 
   }
 }
 
-/* Returns whether `next` is the continuation of `attempt` after a migration. Policies that suspend jobs regularly
-   (`gang-slice`, `rounds`) do not migrate them. */
+/* Returns whether `next` is the continuation of `attempt` after a migration. In policies that suspend jobs regularly
+   (`gang-slice`, `rounds`), no restart counts as a migration. */
 static bool is_migrated(const struct hr_why *why, const struct hr_attempt *attempt, const struct hr_attempt *next) {
   const char *policy = why->policy->ops->name;
   if (!next || attempt->end != HR_ATTEMPT_PREEMPTED || attempt->end_reason != HR_REASON_POLICY) return false;

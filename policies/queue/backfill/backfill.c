@@ -23,8 +23,8 @@ const struct hr__backfill hr__backfill_strict = {.pass = pass};
    be tried again in the pass. The next job to start is, among the first jobs of all shapes that fit, the job that is
    first in order. */
 
-/* Compares the first jobs of the shapes that fit, and returns the shape of the job that is first in order, and its
-   placement; NULL if no shape fits. */
+/* Compares the first jobs of the shapes that fit, and returns the shape of the job that is first in order; NULL if no
+   shape fits. Writes the placement of that job. */
 static struct hr__shape *first_fitting(const struct hr__queue *queue, struct hr_placement *placement) {
   struct hr__shape *first = NULL;
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
@@ -54,7 +54,8 @@ const struct hr__backfill hr__backfill_skip = {.by_shape = true, .passes_over = 
 /* ---- The reservation of `easy` with maintenance ---------------------------------------------------------- */
 
 /*
- * In clusters with planned maintenance, T is the earliest time at which the head fits for its whole limit. T is
+ * The backfill `easy` reserves capacity for the first job that does not fit, the head (see below). In clusters with
+ * planned maintenance, its reservation starts at T, the earliest time at which the head fits for its whole limit. T is
  * computed with a capacity profile in which nodes have no capacity during maintenance. Afterwards, `profile.index`
  * contains, for each node, the minimum number of free GPUs in [T, T + limit). Apart from maintenance, nodes only become
  * free in that time, so the minimum is the number at T, or 0 for a node with maintenance. A job that starts now and
@@ -63,7 +64,7 @@ const struct hr__backfill hr__backfill_skip = {.by_shape = true, .passes_over = 
 
 struct hr__easy_plan {
   struct hr__cluster_profile profile;
-  int64_t reserved_us;         /* T; HR_NEVER_US: in this pass, the head has no reservation */
+  int64_t reserved_us;         /* T; HR_NEVER_US: no job has a reservation now */
   uint32_t gpus, accept_class; /* of the head */
 };
 
@@ -161,8 +162,9 @@ static void plan_end(struct hr__queue *queue) {
  *
  * Jobs of one shape differ only in their limits. Therefore two checks per shape are sufficient: whether the shape fits
  * now, and whether a job of the shape may run beyond T. If it may, the next candidate is the first job of the shape;
- * otherwise it is the first job of the shape with a limit that ends by T. A candidate must come after the previous
- * candidate in order, so each job is considered once, as in a simple walk over the queue.
+ * otherwise it is the first job of the shape with a limit that ends by T. Without subqueues (waiting.h), a candidate
+ * must come after the previous candidate in order, so each job is considered once, as in a simple walk over the queue.
+ * With subqueues, each search begins with the first job, because a start may have changed the keys.
  *
  * With planned maintenance (struct hr__easy_plan), the head is the first job that does not fit or that maintenance
  * holds. T is then the earliest time at which the head fits until its limit on nodes without maintenance in that time.

@@ -30,7 +30,7 @@ struct hr__cluster_profile {
   struct hr__profile *profiles; /* by bin */
   uint32_t n_bins, n_pools;
   struct hr_free_index **index; /* by pool: the free GPUs of its nodes with which the placement rule is evaluated */
-  uint64_t *free_gpus;          /* by pool: the same with the placement rule `pool` */
+  uint64_t *free_gpus;          /* by pool: its free GPUs, with the placement rule `pool` */
   struct hr_free_gpus capacity;
   int64_t *per_bin; /* [n_bins]: buffer */
 };

@@ -637,7 +637,7 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
 /* ---- Taking capacity -------------------------------------------------------------------------------- */
 
 /* No search is needed if the rule selects the first or the fullest bin, because such a rule selects the same bin again
-   while the demand fits there. For other rules the result is 1. */
+   while the demand fits there. For other rules, and for placements with several slices, the result is 1. */
 uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *cluster_profile,
                                          const struct hr__profile_demand *demand, const struct hr_placement *placement,
                                          uint32_t maximum) {

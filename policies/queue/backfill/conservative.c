@@ -15,8 +15,8 @@
  *
  * A full plan is complete when none of the remaining jobs could start now, even without the reservations of other
  * remaining jobs. A job of a shape can start now only if its limit does not exceed the longest window from now on in
- * which enough GPUs are free. Whether a remaining job satisfies this condition is checked after each start, and at
- * increasing intervals of reservations.
+ * which enough GPUs are free. Whether a remaining job satisfies this condition is checked after each start, and
+ * otherwise after increasing numbers of batches of equal jobs.
  */
 
 #include "policies/queue/backfill/backfill.h"
@@ -721,7 +721,7 @@ static bool keys_stay(const struct hr__queue *queue) {
          !queue->waiting.full_key;
 }
 
-/* Returns whether plans can be kept. For the condition on placement rules see partial plans. If the topology
+/* Returns whether plans can be kept. The condition on placement rules is explained above (kept plans). If the topology
    constraint of a job expires, the job gets another shape, which a kept plan would not notice. */
 static bool may_keep(const struct hr__queue *queue) {
   bool in_first_place = queue->rule == HR_PLACE_FIRST_FIT || queue->rule == HR_PLACE_POOL;

@@ -514,7 +514,7 @@ static bool set_series(struct hr__carbon *carbon, const struct hr_policy_env *en
   return true;
 }
 
-/* Computes the mean run times as GAIA does: a job exactly at the limit counts for both. */
+/* Computes the mean run times as GAIA does: a job with a run time of exactly short_us counts for both means. */
 static void set_averages(struct hr__carbon *carbon, const struct hr_policy_env *env) {
   hr_amount sum[2] = {0};
   int64_t count[2] = {0};

@@ -23,9 +23,10 @@ enum hr__carbon_rule {
 
 /* The time by which a job must end. */
 enum hr__carbon_deadline {
-  HR__CARBON_BY_WAIT,      /* it may wait for a time that depends on its run time */
+  HR__CARBON_BY_WAIT,      /* it may wait for carbon_wait_s or, if it is short, for carbon_short_wait_s */
   HR__CARBON_BY_JOB,       /* the deadline of the job in the trace */
-  HR__CARBON_NEXT_WORKDAY, /* if it would end outside Monday to Friday, 9 to 17 h: the next workday at 9 h */
+  HR__CARBON_NEXT_WORKDAY, /* if it would end outside Monday to Friday, 9 to 17 h: the next workday at 9 h (after 17 h
+                              on a Friday: Saturday at 9 h) */
   HR__CARBON_NEXT_MONDAY,  /* Monday at 9 h */
   HR__CARBON_SEMI_WEEKLY   /* Monday or Thursday at 9 h, whichever is next */
 };
@@ -76,8 +77,9 @@ int64_t hr__carbon_lowest_window(const struct hr__carbon_job *given);
 int64_t hr__carbon_best_rate(const struct hr__carbon_job *given);
 /* Finds when a job with interruptions runs, so that it ends within `length_us` plus `slack_us` from now. It runs in the
    parts of steps with the lowest intensity; if intensities are equal, in the earliest. Without a restart time, these
-   parts have a total length of `length_us`. With a restart time, they suffice for the work and the restarts; but if a
-   run without interruptions causes the same or less carbon, the job is not interrupted. False: out of memory. */
+   parts have a total length of `length_us`. With a restart time, they suffice for the work and the restarts; but the
+   job is not interrupted if no such parts are found, or if a run without interruptions causes the same or less carbon.
+   False: out of memory. */
 bool hr__carbon_best_slots(const struct hr__carbon_job *job, struct hr__carbon_parts *parts,
                            struct hr__carbon_slots *slots);
 /* Writes to `*value` the smallest intensity such that, in at least the given share of the time from `from_us` to

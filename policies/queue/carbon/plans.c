@@ -86,8 +86,9 @@ int64_t hr__carbon_lowest_window(const struct hr__carbon_job *given) {
   return best_us;
 }
 
-/* The rate of a start is (carbon now - carbon of the window) / (delay + length). Rates are compared by products, which
-   fit: savings are below 2^74 for 2^40 micro-units and 2^34 microseconds, times below 2^50. */
+/* The rate of a start is (carbon now - carbon of the window) / (delay + length). Rates are compared by products of 128
+   bits. They do not overflow: for intensities below 2^30 micro-units and times below 2^47 us (4.4 years), they are
+   below 2^125. */
 int64_t hr__carbon_best_rate(const struct hr__carbon_job *given) {
   const struct hr__carbon_job within = within_series(given, given->length_us), *job = &within;
   int64_t best_us = 0;
@@ -103,8 +104,7 @@ int64_t hr__carbon_best_rate(const struct hr__carbon_job *given) {
   return best_us;
 }
 
-/* ---- Parts of a series
-   -------------------------------------------------------------------------------------------- */
+/* ---- Parts of a series ------------------------------------------------------------------------------ */
 
 static bool add_part(struct hr__carbon_parts *parts, struct hr__carbon_part part) {
   if (parts->count == parts->capacity) {

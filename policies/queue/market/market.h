@@ -53,8 +53,8 @@ struct hr__market_demand {
   /* held: number of waiting jobs that quotas block in this pass; held_impatient: number of those without remaining
      patience */
   uint32_t held, held_impatient;
-  uint32_t active_at; /* index in market->active_demands if any job waits */
-  bool is_single, may_use_spot;
+  uint32_t active_at;           /* index in market->active_demands if any job waits */
+  bool is_single, may_use_spot; /* the job needs one node; it accepts a spot pool */
 };
 
 /* A running job on one on-demand node that may return to spot capacity. */

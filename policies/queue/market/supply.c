@@ -364,7 +364,8 @@ static uint32_t placed_pack(struct hr__queue *queue, const struct hr__market_dem
 /* ---- Placed supply: acquisition ---------------------------------------------------------------------------------- */
 
 /* Returns the maximum number of additional nodes of the pool that a job of the demand may need. A job with a required
-   tier may need nodes that it does not use, because a certain group must be complete. */
+   tier may need more nodes than it uses: nodes are acquired by number, until one group of the tier has enough of
+   them. */
 static uint32_t max_nodes(const struct hr__queue *queue, const struct hr__market_demand *demand, hr_pool pool) {
   const struct hr_need *need = &demand->need;
   uint32_t size = hr_cluster_pool_spec(queue->cluster, pool)->gpus_per_node, n_tasks = 1;

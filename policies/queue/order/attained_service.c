@@ -190,7 +190,7 @@ static bool all_need_passes(const struct hr__queue *queue) {
    If all_need_passes returns true, each crossing needs a pass; otherwise only the crossings on which a waiting job
    depends. For the jobs in service queue i, let `needed` be the first queue from i on with crossings that need a pass.
    No job of queue i leaves queue `needed` before the first crossing of queue i, plus the time that the job with the
-   most GPUs takes for the service between the thresholds of the two queues. */
+   most GPUs takes for the service between the upper thresholds of the two queues. */
 static int64_t service_next_us(const struct hr__service *service, const struct hr__queue *queue, const uint32_t *rank) {
   bool all = all_need_passes(queue);
   int64_t next_us = HR_NEVER_US;

@@ -8,8 +8,8 @@
  *
  * multifactor: the job with the largest sum of weight x factor is first, as in Slurm's multifactor priority. Factors
  * are from 0 to 1 and, as in Slurm, computed at intervals. The factors are: age (waiting time / max_age_s, at most 1);
- * fair share (of the account, see shares.h); size (the job's share of all GPUs); and quality of service (the job's
- * priority relative to the highest priority in the trace).
+ * fair share (of the account, see shares.h); size (the job's share of all GPUs or, with favor_small, 1 minus this
+ * share); and quality of service (the job's priority relative to the highest priority in the trace).
  *
  * drf: see below, before struct tenant.
  *
@@ -188,7 +188,8 @@ static bool is_leaf(const struct hr__shares *shares, uint32_t account) {
   return shares->count == shares->n_tenants || shares->accounts[account].parent != HR_NONE;
 }
 
-/* Sets the factor and the excess of an account. A tenant has the best factor and the best excess of its users. */
+/* Sets the factor and the excess of an account. A tenant has the largest factor and the smallest excess of its
+   users. */
 static void set_factor(struct hr__shares *shares, uint32_t account, double factor, double excess) {
   uint32_t parent = shares->accounts[account].parent;
   shares->accounts[account].factor = factor;

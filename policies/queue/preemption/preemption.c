@@ -331,10 +331,10 @@ enum hr_status hr__preemption_try(struct hr__queue *queue, const struct hr_view 
  * The walk visits waiting jobs only, in order. If a job of a shape does not fit, later jobs of the shape are not
  * visited, because they would have even less capacity. The debt of a pool is the number of GPUs that the jobs started
  * by the walk need in excess of the free GPUs of the pool. The debt is paid by running jobs that are late in order. A
- * running job becomes a victim if all running jobs after it together have fewer GPUs than the debt. Its GPUs then
- * reduce the debt. A waiting job fits if the running jobs after it have enough GPUs to pay both the debt and the GPUs
- * of the waiting job. These sums are computed with the trees of running jobs, so each step costs O(log n). The moves
- * are made after the walk.
+ * running job becomes a victim if the debt exceeds the GPUs of all running jobs after it. Its GPUs then reduce the
+ * debt. A waiting job fits if the running jobs after it have enough GPUs to pay both the debt and the GPUs of the
+ * waiting job. These sums are computed with the trees of running jobs, so each step costs O(log n). The moves are made
+ * after the walk.
  *
  * A job that fits in free GPUs of some pool starts in the first such pool. Any other job starts in the first pool in
  * which it fits with preemption.
@@ -388,9 +388,9 @@ static struct hr__walk *first_walk(struct hr__preemption_walk *walk) {
   return first;
 }
 
-/* Makes victims of running jobs of a pool, in order, until the debt is 0 or the key of the next victim exceeds `bound`.
-   The next victim is the first running job for which all later running jobs together have fewer GPUs than the debt.
-   False: out of memory. */
+/* Makes victims of running jobs of a pool, in order, until the debt is at most 0 or the key of the next victim exceeds
+   `bound`. The next victim is the first running job for which all later running jobs together have fewer GPUs than the
+   debt. False: out of memory. */
 static bool make_victims(struct hr__queue *queue, uint32_t pool, int64_t bound) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   const struct hr_job_tree *running = &queue->preemptor->running[pool];
@@ -442,7 +442,8 @@ static bool note_start(struct hr__queue *queue, const struct hr__walk *at, uint3
 }
 
 /* Walks over the waiting jobs in order. The walk of each shape ends at the last job of the shape, or at its first job
-   that does not fit. False: out of memory. */
+   that does not fit. Unless the backfill `passes_over`, all walks end at the first job that does not fit. False: out of
+   memory. */
 static bool walk_order(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   enum hr_reason reason = HR_REASON_IN_ORDER;

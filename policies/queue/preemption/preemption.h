@@ -76,13 +76,13 @@ struct hr__preemptor {
   /* by pool: the running jobs that may be preempted, sorted by their keys in the rule; their values are their GPUs or,
      with per-GPU allocation, 1 */
   struct hr_job_tree *running;
-  int64_t *key_of;                         /* by job: its key in `running`; NOT_LISTED: not in `running` */
+  int64_t *key_of;                         /* by job: its key in `running`; HR__NOT_LISTED: not in `running` */
   struct hr__deadline_fifo protected_jobs; /* running jobs before the end of their minimum run time */
   uint32_t n_passes;
-  bool nothing_fits; /* after the last pass, no waiting job fits */
+  bool nothing_fits; /* the last ranked pass has found that no waiting job fits */
   /* The bounds and nodes that have become easier since the last pass: see ranked.c. */
   struct hr__eased eased;
-  uint64_t n_eased; /* number of calls of apply_eased: at the begin of each pass, and after each start */
+  uint64_t n_eased; /* number of calls of apply_eased: at the beginning of each ranked pass, and after each start */
   struct hr__refused_head refused_head;
   /* request a wake-up one microsecond from now, because the next pass can do more: it may preempt jobs that have
      started at this instant, or start jobs in other pools */
@@ -107,11 +107,12 @@ struct hr__preemptor {
 /* Creates queue->preemptor, and adds it to the listeners of the queue. False: out of memory. */
 bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *env,
                            const struct hr__preemption_terms *terms);
-/* Called after a pass: requests a wake-up for the time at which the next minimum run time ends. */
+/* Called after a pass: requests a wake-up for the time at which the next minimum run time ends; if preemptor->retries,
+   for one microsecond from now. */
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* Changes the key of a running job. Does nothing without preemption, or if the job may not be preempted. */
 enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t key);
-/* Computes the keys of all running jobs again, and sorts the trees by them. */
+/* Computes the keys of all running jobs that may be preempted again, and sorts the trees by them. */
 enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr_view *view);
 
 /* Called before a pass: makes running jobs eligible for preemption if their minimum run time has passed, and starts the

@@ -4,9 +4,9 @@
  * and GPUs are counted by node.
  *
  * Purpose: no job is tried if it would be refused. A job is refused if it would not fit even if all running jobs with
- * keys above its bound were stopped. Jobs that come later in order have larger bounds, so they may preempt the same or
- * fewer jobs. Therefore all later jobs with the same or a larger request are refused, too. This remains true until a
- * running job stops or gets a larger key, or until nodes or victims are added.
+ * keys above its bound were stopped. Jobs that come later in order have the same or larger bounds, so they may preempt
+ * the same or fewer jobs. Therefore all later jobs with the same or a larger request are refused, too. This remains
+ * true until a running job stops or gets a larger key, or until nodes or victims are added.
  *
  * - If a job with the key k stops, jobs with bounds of at least k may now fit. Jobs with smaller bounds could already
  *   preempt it.
@@ -279,8 +279,7 @@ bool hr__ranked_applies(const struct hr__queue *queue) {
          !queue->locality;
 }
 
-/* ---- Ranked passes: refusals
-   --------------------------------------------------------------------------------------- */
+/* ---- Ranked passes: refusals ------------------------------------------------------------------------ */
 
 static bool is_in(const struct hr__eased *eased, int64_t bound) {
   return bound >= eased->from && bound < eased->to;
@@ -354,8 +353,7 @@ static void note_refusal(const struct hr__queue *queue, const struct hr__shape *
   }
 }
 
-/* ---- Ranked passes: the walk
-   --------------------------------------------------------------------------------------- */
+/* ---- Ranked passes: the walk ------------------------------------------------------------------------ */
 
 /* The next job to try. */
 struct ranked_candidate {
@@ -432,7 +430,7 @@ static uint64_t max_gpus(const struct hr__queue *queue, uint32_t kind, int64_t b
 }
 
 /* Returns whether the candidate needs more GPUs than it could have. If so, refuses it, and all other shapes of its kind
-   that need more GPUs than that. `*gpus`: the result of max_gpus for the previous candidate, if it had the same kind
+   that need more than `*gpus` GPUs. `*gpus`: the result of max_gpus for the previous candidate, if it had the same kind
    and bound; UINT64_MAX: unknown. */
 static bool lacks_gpus(const struct hr__queue *queue, const struct ranked_candidate *next, uint64_t *gpus) {
   if (*gpus == UINT64_MAX) *gpus = max_gpus(queue, next->shape->kind, next->bound);

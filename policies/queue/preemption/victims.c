@@ -33,8 +33,8 @@ static inline bool quota_may_reclaim(const struct hr__queue *queue, hr_job job, 
  * ran. Running jobs that may not be preempted have the smallest key, so each state contains them. Each start, stop and
  * change of a key updates the states, so a check examines only nodes that have changed since the last check. When a
  * state gets another bound, the jobs with keys between the old and the new bound are removed or added. With preemption
- * by priority, there is one state for each of the first 16 priorities of the trace, because the bounds of successive
- * waiting jobs alternate between priorities.
+ * by priority, there are as many states as different priorities in the trace, but at most 16, because the bounds of
+ * successive waiting jobs alternate between priorities.
  *
  * The states have the same MIG layouts as the engine, because each start is entered in all states, and GPUs keep their
  * layouts when jobs are removed.
@@ -360,9 +360,9 @@ static bool gather(struct pool_search *search, uint32_t pool) {
 
 /* ---- Bounds ----------------------------------------------------------------------------------------- */
 
-/* Counts the GPUs of a running job as free GPUs of its nodes. Sets `enough` if one of these nodes then has enough free
-   GPUs for the waiting job. If the waiting job is a gang of several nodes, sets `enough` if enough nodes are then
-   wholly free. */
+/* Counts the GPUs of a running job as free GPUs of its nodes. For a waiting job on one node, sets `enough` if one of
+   these nodes then has enough free GPUs. For a gang of several nodes, sets `enough` if enough nodes are then wholly
+   free. */
 static bool add_room(void *self, struct hr_job_entry entry) {
   struct pool_search *search = self;
   struct hr_slice one;
@@ -428,7 +428,8 @@ static struct hr_placement placement_of(const struct hr__queue *queue, const str
   return (struct hr_placement){victim->pool, victim->n_slices, slices};
 }
 
-/* Subtracts a victim from the usage of its tenant and from the policy's free capacity, or adds it again (`runs`). */
+/* If `runs` is false, subtracts a victim from the usage of its tenant and adds its GPUs to the policy's free capacity.
+   If `runs` is true, reverts this. */
 static void count_victim(struct hr__queue *queue, struct hr__victim *victim, bool runs) {
   struct hr_need need = hr__need_of(queue, victim->job);
   struct hr_placement placement = placement_of(queue, victim);
@@ -655,7 +656,7 @@ static bool select_on_node(const struct pool_search *search, uint32_t pool, bool
   return true;
 }
 
-/* A job that fits now waits only because of its quota, so the bounds for free capacity do not apply to it. */
+/* A job that fits now waits only because of its quota, so the checks of capacity are omitted for it. */
 enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                            struct hr_job_entry head, bool *found) {
   int64_t bound = queue->preemptor->terms.rule->bound(queue, view, head);

@@ -15,7 +15,7 @@ export const foldOf = (section, title) => {
   return box;
 };
 
-// Opens the section whose id is the fragment of the page's URL.
+// Opens the folded section that is, or contains, the element to which the fragment of the page's URL refers.
 export const openTarget = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   const fold = target?.querySelector(':scope > .fold') ?? target?.closest('.fold');

@@ -11,8 +11,9 @@ import { tip } from './tip.js';
 const placeWords = (pool, node, nodes) =>
   [pool, node >= 0 ? `node ${node}${nodes > 1 ? ` and ${nodes - 1} more` : ''}` : null].filter(Boolean).join(', ');
 
-// Returns the attempts of a job that started at most once, in a list. The row of the job contains all data of the
-// attempt.
+// Returns a list with the attempt of a job that started once, which the row of the job describes; empty if the job
+// never started. If the page lacks the attempts of a job that started more than once, the list has one entry from its
+// first start to its end.
 const onlyStay = (doc, rows, row) => {
   const [begin, end] = [rows.number('start_s', row), rows.number('end_s', row)];
   if (begin === null || begin < 0) return [];

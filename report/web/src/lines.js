@@ -2,7 +2,7 @@
 // Functions for time charts: a line or an area of the buckets of a series.
 import { points } from './time.js';
 
-// extra: { area: opacity, stack: name, width, type, z }
+// extra: { area: opacity, stack: name, style: itemStyle, width, type, z }
 export const line = (doc, name, list, colour, extra = {}) => ({
   name,
   type: 'line',

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Colours of charts. The palette is that of Okabe and Ito (2008), whose colours differ also for people with the common
+// Colours of charts. The palette is that of Okabe and Ito (2008). Its colours also differ for people with the common
 // kinds of colour blindness. In addition, lines have different dashes, marks have different shapes, and the reader can
 // enable patterns.
 

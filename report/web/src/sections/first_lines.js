@@ -131,7 +131,7 @@ const goalItem = (goal) => {
   );
 };
 
-// The goals of the run or of the plan. The default goal "completed" is shown only if it is missed.
+// The goals of the run or, if it has none, of the plan.
 const goalLines = (doc) => {
   const goals = doc.goals?.length ? doc.goals : (doc.plan?.goals ?? []);
   if (!goals.length) return null;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The heat map of nodes over time: each cell is the share of a node's GPUs that is allocated.
+// The heat map of nodes over time. Each cell is the share of allocated GPUs of a node or, if there are many nodes, of
+// several nodes.
 import { block } from '../data.js';
 import { figure, grid } from '../chart.js';
 import { el } from '../dom.js';

@@ -200,7 +200,7 @@ export const holdsTable = (plan) => {
 
 // ---- Goals --------------------------------------------------------------------------------------------
 
-// The interval of the metric of a goal; null if there is none.
+// The interval of the metric of a goal; null if it has none.
 const intervalOf = (plan, goal) => {
   const name = goal.constraint.match(/^(.*?)\s*[<>]/)?.[1];
   const { low = null, high = null } = (plan.recommendation ?? plan.nearest)?.metrics?.[name] ?? {};

@@ -33,7 +33,7 @@ const missed = (plan) => {
 const withoutOutputs = (command) => command.replace(/ --(report|json|events)[ =]('[^']*'|\S+)/g, '');
 
 // The overrides that set a condition in the scenario; null if there are none. An override of the demand would replace a
-// growth or forecast of the scenario itself, so there is none for such a scenario.
+// growth or forecast of the scenario itself, so such a scenario gets none.
 const overrides = (plan, condition) => {
   const { kind, factor } = plan.holds_under.conditions.find((one) => one.condition === condition);
   if (kind === 'demand' && plan.forecast_months === null && !/workloads/.test(plan.probability_over))

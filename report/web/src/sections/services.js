@@ -157,7 +157,7 @@ const clockText = (seconds) => {
   return day ? `day ${day + 1}, ${at}` : at;
 };
 
-// The last decision at or before a time; null if there is none.
+// The last decision at or before a time; null if none exists.
 const decisionAt = ({ scaling }, seconds) => {
   const [first, ...rest] = scaling.decisions;
   return first && first.time_s <= seconds ? rest.reduce((last, next) => (next.time_s <= seconds ? next : last), first) : null;

@@ -34,8 +34,7 @@ const bins = ({ edges_s: edges, all }) =>
       : `${durationShort(edges[i])} – ${edges[i + 1] === undefined ? 'more' : durationShort(edges[i + 1])}`,
   );
 
-// For each bin, the share of jobs with a wait of at least the lower bound of the bin. This curve shows the tail of the
-// distribution.
+// For each bin, the share of jobs with waits in this bin or a later one. This curve shows the tail of the distribution.
 const atLeast = (counts) => {
   const total = sum(counts) || 1;
   let left = total;

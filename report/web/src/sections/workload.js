@@ -80,7 +80,7 @@ const runWords = (stats) => {
 // Durations of the axis marks, in seconds.
 const MARKS = [0.01, 0.1, 1, 10, 60, 600, 3600, 21600, 86400, 864000, 8640000, 86400000, 864000000];
 
-// Returns the marks within the range of the run times, and one mark beyond each end of the range.
+// Returns the marks from the last one at or below the shortest run time to the first one at or above the longest.
 const marksOf = (quantiles) => {
   const [low, high] = [quantiles.find((x) => x > 0), quantiles.at(-1)];
   const first = Math.max(MARKS.findLastIndex((x) => x <= low), 0);
