@@ -100,9 +100,13 @@ static void earlier(int64_t *next, int64_t at, int64_t from) {
   if (at >= from && at < *next) *next = at;
 }
 
-void naive_add_time(int64_t *times, int *count, int64_t at) {
-  naive_require(*count < NAIVE_TIMERS, "a run with so many timers:", "4000");
-  times[(*count)++] = at;
+void naive_add_time(const struct naive_engine *e, int64_t *times, int *count, int64_t at) {
+  int n_later = 0;
+  for (int i = 0; i < *count; i++)
+    if (times[i] > e->now) times[n_later++] = times[i];
+  naive_require(n_later < NAIVE_TIMERS, "a run with so many timers:", "4000");
+  times[n_later] = at;
+  *count = n_later + 1;
 }
 
 static bool same_text(const char *a, const char *b) {
@@ -156,7 +160,7 @@ void naive_start(struct naive_engine *e, int job, const struct naive_seat *seat)
   e->used[e->in->job[job].tenant] += naive_milli(e, job);
   naive_market_job_starts(e, job);
   if (e->in->rules.min_run > 0 && seat->n_slices > 0 && !e->in->job[job].not_interruptible)
-    naive_add_time(e->timers->protected, &e->timers->n_protected, e->now + e->in->rules.min_run);
+    naive_add_time(e, e->timers->protected, &e->timers->n_protected, e->now + e->in->rules.min_run);
 }
 
 /* Removes a running job from its nodes. */
@@ -312,7 +316,7 @@ static void arrange_pass(struct naive_engine *e) {
   if (is(e->in->rules.preemption, "none") || naive_in_order(e, jobs) == 0) return;
   for (int i = 0; i < e->timers->n_protected; i++) earlier(&next, e->timers->protected[i], e -> now + 1);
   if (e->retries) next = e->now + 1;
-  if (next < NAIVE_NEVER) naive_add_time(e->timers->timer, &e->timers->n_timers, next);
+  if (next < NAIVE_NEVER) naive_add_time(e, e->timers->timer, &e->timers->n_timers, next);
 }
 
 /* Returns the next instant at which a job ends or is submitted, the constraint of a job ends, nodes change, or a pass

@@ -29,10 +29,9 @@ struct naive_elastic {
 
 enum { NAIVE_TIMERS = 4000 };
 
-/* Times at which a pass takes place although no job or node changes. Times that no longer matter are not removed.
-   protected  ends of the times in which jobs may not be stopped
-   timer      the scheduled passes
-   wake       the last pass that the market rule scheduled */
+/* Times at which a pass takes place although no job or node changes. Later times are not removed, even if they no
+   longer matter. protected  ends of the times in which jobs may not be stopped timer      the scheduled passes wake the
+   last pass that the market rule scheduled */
 struct naive_timers {
   int n_protected, n_timers;
   int64_t protected[NAIVE_TIMERS], timer[NAIVE_TIMERS], wake;
@@ -69,8 +68,8 @@ bool naive_has_greater_key(const struct naive_engine *e, int a, int b);
 bool naive_same_request(const struct naive_engine *e, int a, int b);
 /* Returns whether the topology constraint is still required at a time. */
 bool naive_is_required(const struct naive_engine *e, int job, int64_t at);
-/* Adds a time to a list of struct naive_timers. */
-void naive_add_time(int64_t *times, int *count, int64_t at);
+/* Adds a time to a list of struct naive_timers. Removes the times of the list that are not after the present time. */
+void naive_add_time(const struct naive_engine *e, int64_t *times, int *count, int64_t at);
 /* Finds a placement in the present state. Returns false if the job does not fit. */
 bool naive_find(const struct naive_engine *e, int job, struct naive_seat *seat);
 /* Starts a job, or stops it so that it waits again. */

@@ -310,13 +310,15 @@ static int next_idle(const struct naive_engine *e) {
   return best;
 }
 
-/* Releases nodes after their idle time, as long as empty nodes remain after all waiting jobs have been placed. The idle
-   time of the others begins again. */
+/* Releases nodes after their idle time, as long as empty nodes remain after all waiting jobs have been placed: the
+   first job unless the backfill is skip, and then one demand after the other. The idle time of the others begins again.
+ */
 static void release_idle(struct naive_engine *e) {
-  int spare[NAIVE_GPUS_POOLS] = {0}, jobs[NAIVE_GPUS_JOBS], count = naive_in_order(e, jobs);
+  int spare[NAIVE_GPUS_POOLS] = {0}, jobs[NAIVE_GPUS_JOBS], count = naive_in_order(e, jobs), from = 0;
   struct naive_state supply = supply_state(e);
+  if (count > 0 && !is(e->in->rules.backfill, "skip")) pack(e, &supply, jobs[from++], 1, NAIVE_ALL_POOLS);
   for (int d = 0; d < e->n_demands; d++)
-    for (int i = 0; i < count; i++)
+    for (int i = from; i < count; i++)
       if (demand_of(e, jobs[i]) == d) pack(e, &supply, jobs[i], 1, NAIVE_ALL_POOLS);
   for (int i = 0; i < supply.n_nodes; i++)
     spare[supply.node[i].pool] += supply.node[i].up && naive_is_empty(&supply.node[i]);
@@ -391,7 +393,7 @@ static void arrange_pass(struct naive_engine *e) {
   int64_t next = next_action(e, e->now + 1);
   if (next == NAIVE_NEVER || (timers->wake > e->now && timers->wake <= next)) return;
   timers->wake = next;
-  naive_add_time(timers->timer, &timers->n_timers, next);
+  naive_add_time(e, timers->timer, &timers->n_timers, next);
 }
 
 void naive_market_pass(struct naive_engine *e) {

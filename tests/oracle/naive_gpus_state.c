@@ -371,16 +371,21 @@ static bool place_all(const struct naive_gpus_input *in, const struct naive_stat
   return true;
 }
 
-/* Returns the number of tasks that fit into a group, one after the other. */
+/* More tasks than the CPUs and the memory of the nodes of a group can limit. */
+enum { NAIVE_UNLIMITED = 1000000 };
+
+/* Returns the number of tasks that fit into a group, one after the other; NAIVE_UNLIMITED if a task uses nothing that
+   is limited. */
 static int room_of(const struct naive_gpus_input *in, const struct naive_state *state, int job, struct group group) {
   struct naive_state copy = *state;
   const struct naive_gpus_job *asked = &in->job[job];
   int room = 0;
   for (int i = group.first; i < group.end; i++) {
     struct naive_gpus_slice slice = {.node = i};
-    while (room < 1000 && node_fits(in, &copy.node[i], asked) &&
-           pick(in, &copy.node[i], asked, group.gpus, false, &slice)) {
+    while (node_fits(in, &copy.node[i], asked) && pick(in, &copy.node[i], asked, group.gpus, false, &slice)) {
+      const struct naive_node before = copy.node[i];
       change(in, &copy, asked, &slice, 1);
+      if (!slice.gpus && before.cpu == copy.node[i].cpu && before.mem == copy.node[i].mem) return NAIVE_UNLIMITED;
       slice = (struct naive_gpus_slice){.node = i};
       room++;
     }

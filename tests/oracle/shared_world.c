@@ -220,6 +220,18 @@ static void draw_job(struct world *world, int j, enum world_sharing sharing, enu
   if (job->accepts == 0) job->accepts = 1;
 }
 
+/* Replaces what a job requests by the request of an earlier job, so that several jobs wait with equal requests. */
+static void repeat_request(struct naive_gpus_input *in, int j) {
+  const struct naive_gpus_job own = in->job[j];
+  struct naive_gpus_job *job = &in->job[j];
+  *job = in->job[draw_int(j)];
+  job->submit = own.submit;
+  job->work = own.work;
+  job->limit = own.limit;
+  job->priority = own.priority;
+  job->tenant = own.tenant;
+}
+
 /* ---- Rules ------------------------------------------------------------------------------------------ */
 
 static void draw_quotas(struct naive_gpus_input *in) {
@@ -280,7 +292,10 @@ void world_draw(struct world *world, enum world_sharing sharing, enum world_feat
   for (int p = 0; p < in->n_pools; p++) draw_pool(world, p, sharing, feature);
   if (is_market(feature)) draw_market(world, feature);
   in->n_jobs = 14 + draw_int(14);
-  for (int j = 0; j < in->n_jobs; j++) draw_job(world, j, sharing, feature, timed);
+  for (int j = 0; j < in->n_jobs; j++) {
+    draw_job(world, j, sharing, feature, timed);
+    if (is_market(feature) && seed % 2 == 1 && j > 0 && chance(50)) repeat_request(in, j);
+  }
   draw_rules(in, feature, world->counted);
 }
 

@@ -376,9 +376,7 @@ static hr_pool pool_of(const struct hr__queue *queue, uint32_t node) {
    booting. A node that a waiting gang will use together with other nodes is not spare. False: out of memory. */
 static bool count_spare(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
-  if (!hr__supply_begin(queue)) return false;
-  for (uint32_t i = 0; i < market->n_demands; i++)
-    hr__supply_pack(queue, &market->demands[i], market->demands[i].count - market->demands[i].held, false);
+  if (!hr__supply_begin(queue) || hr__supply_pack_all(queue) != HR_OK) return false;
   for (uint32_t i = 0; i < market->n_pools; i++)
     market->spare[i] = hr__market_is_elastic(queue, i) ? hr__supply_empty_nodes(queue, i) : 0;
   return hr__supply_end(queue);

@@ -547,12 +547,12 @@ bool hr__market_could_ask(struct hr__queue *queue, hr_job job) {
 
 /* ---- Demands -------------------------------------------------------------------------------------- */
 
-/* Packs the jobs of a demand, and acquires nodes for those that cannot be packed. */
+/* Supplies a demand: packs its jobs, and acquires nodes for those that cannot be packed. `moves` NULL: only packs. */
 static enum hr_status supply(struct hr__queue *queue, const struct hr__market_demand *demand,
                              const struct hr_view *view, struct hr_moves *moves) {
   uint32_t count = demand->count - demand->held, packed = hr__supply_pack(queue, demand, count, false);
   uint32_t left = count - packed, found = 0;
-  if (left == 0) return HR_OK;
+  if (left == 0 || !moves) return HR_OK;
   if (queue->market->limits.rule != HR__MARKET_SPOT_FIRST || !demand->may_use_spot)
     return hr__supply_acquire(queue, demand, left, false, view, moves, &found);
   enum hr_status status = hr__supply_acquire(queue, demand, left, true, view, moves, &found);
@@ -566,7 +566,7 @@ static bool is_impatient(const struct hr__market *market, hr_job job) {
   return market->patience_us[job.id] == HR__IMPATIENT;
 }
 
-/* Acquires nodes for the first job in order before those for other jobs. Does nothing with the backfill `skip`, under
+/* Supplies the first job in order, before all other jobs. Does nothing with the backfill `skip`, under
    which the first job has no precedence. `*of`: the demand of the first job; NULL: nothing was done. */
 static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                    struct hr__market_demand **of) {
@@ -582,7 +582,7 @@ static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view
   return supply(queue, &one, view, moves);
 }
 
-/* Acquires nodes for the first job, and then for the demands in the order in which they first occurred. */
+/* Supplies the first job, and then the demands in the order in which they first occurred. */
 static enum hr_status supply_each(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   struct hr__market_demand *of_first;
@@ -596,6 +596,10 @@ static enum hr_status supply_each(struct hr__queue *queue, const struct hr_view 
   if (of_first) of_first->held--;
   if (first_is_impatient) of_first->held_impatient--;
   return status;
+}
+
+enum hr_status hr__supply_pack_all(struct hr__queue *queue) {
+  return supply_each(queue, NULL, NULL);
 }
 
 /* Returns whether nodes of pool i may be acquired for a job of the demand, if all nodes without jobs were available to
