@@ -341,7 +341,7 @@ enum hr_status hr__replica_withdraw(struct hr__engine *engine, struct hr__replic
   return hr__notify_policy(engine, &event);
 }
 
-/* Returns the keys of the autoscaler that make the number of replicas change less often, for a message. */
+/* Returns text for an error message: the keys of the autoscaler that make the number of replicas change less often. */
 static const char *delays_of(enum hr_autoscaler policy) {
   switch (policy) {
   case HR_AUTOSCALE_SCHEDULE:
@@ -406,7 +406,7 @@ static enum hr_status add_replicas(struct hr__engine *engine, struct hr__fleet_s
       continue;
     }
     number = find_place(service, places, HR__PLACE_FREE);
-    if (number == HR_NONE) break; /* all other places have replicas that drain */
+    if (number == HR_NONE) break; /* some places have replicas that drain or were withdrawn at this instant */
     status = submit_replica(engine, service, number);
   }
   return status;

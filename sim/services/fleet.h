@@ -110,11 +110,11 @@ enum hr_status hr__fleet_open_service(struct hr__engine *engine, uint32_t index)
 void hr__fleet_settle(struct hr__engine *engine);
 /* Frees the services, also after an error. */
 void hr__fleet_close(struct hr__engine *engine);
-/* hr__fleet_check is used in checked mode. It compares the replicas with their jobs and their requests. */
 struct hr__running;
 /* Checks, after hr__fleet_settle, that the GPU times of the replicas of each service add up. In a run of several
    clusters, all services are checked. */
 enum hr_status hr__fleet_check_settled(const struct hr__engine *engine);
+/* Used in checked mode: compares the replicas with their jobs and their requests. */
 enum hr_status hr__fleet_check(const struct hr__engine *engine, const struct hr__running *running);
 
 /* ---- Changes of replicas (fleet.c) ------------------------------------------------------------------ */
