@@ -101,8 +101,8 @@ static uint32_t count_nodes(const struct hr_placement *placement) {
   return count ? count : 1;
 }
 
-/* Begins to copy a data set to each of its storage systems that the pool reads without a link. Has no effect if the
-   data set is not copied on demand. `pool`: the number of the pool in the whole run. */
+/* Begins to copy a data set to those storage systems in its list `copies` from which the pool reads without crossing a
+   link. Has no effect if the data set is not copied on demand. `pool`: the number of the pool in the whole run. */
 static enum hr_status copy_on_demand(struct hr__engine *engine, uint32_t set, hr_pool pool) {
   const struct hr_data_spec *spec = engine->data->spec;
   const struct hr_data_set *data_set = &spec->sets[set];
@@ -480,7 +480,7 @@ bool hr__data_is_active(const struct hr__engine *engine) {
 
 /* ---- Near data -------------------------------------------------------------------------------------------- */
 
-/* Returns whether the pool reads the data set without a link. */
+/* Returns whether the pool reads the data set on a path that crosses no link. */
 static bool reads_without_link(const struct hr__engine *engine, uint32_t set, hr_pool pool) {
   const struct hr__data *data = engine->data;
   const uint32_t path = data->route[(size_t)set * data->spec->n_pools + engine->first_pool + pool.id];

@@ -53,7 +53,8 @@ enum hr_status hr__data_cancel_write(struct hr__engine *engine, hr_job job);
    result is an estimate: all active flows have the same rate. */
 int64_t hr__data_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool, uint64_t mib, bool is_alone);
 
-/* Returns whether a job in the pool would read its data set without a link. Returns true if the job reads no data. */
+/* Returns whether a job in the pool would read its data set on a path that crosses no link (struct hr__data_path).
+   Returns true if the job reads no data. */
 bool hr__data_is_local(const struct hr__engine *engine, hr_job job, hr_pool pool);
 
 /* Returns whether some flow of the run is active. */
@@ -88,7 +89,8 @@ enum hr_status hr__data_result(struct hr__engine *engine, struct hr_data_result 
  *   - Each class has a heap of its flows, ordered by the clock at which a flow ends.
  *   - Each path has a heap of its classes that are not capped, ordered by the service at which their first flow ends.
  *   - One heap contains all capped classes, ordered by the time at which their first flow ends.
- * The begin or end of a flow takes O(log n) time, plus O(log n) for each class for which `is_capped` changes.
+ * The start or end of a flow computes all levels (hr__shares_solve). The heaps then need O(log n) time, plus O(log n)
+ * for each class for which `is_capped` changes, and O(1) for each path.
  *
  * The unit of rates is 2^-10 bytes per second. The unit of clocks is 2^-20 us. The unit of services is the product of
  * the unit of rates and 1 us.

@@ -186,8 +186,7 @@ static void set_capped(struct hr__flows *flows, uint32_t class_, bool is_capped,
   enqueue(flows, class_);
 }
 
-/* A change of the level of a path. It sets `is_capped` of all classes with low < cap <= high to the value given here.
- */
+/* A change of the level of a path: all classes with low < cap <= high get this value of `is_capped`. */
 struct level_change {
   hr__wide low, high;
   int64_t now_us;

@@ -9,8 +9,8 @@
  * one clock per storage is sufficient. The clock increases by the service that each of the present writers receives.
  * The mark of a writer is the value of the clock when the writer began, plus the size of its checkpoint. The writer is
  * done when the clock reaches the mark. Service is an integer, because integers have the same results on all machines.
- * The unit is 2^-10 MiB x microseconds per second. This unit is so small that the division by the number of writers
- * causes almost no rounding error.
+ * One MiB is 1000000 * 2^10 units. A unit is so small that the division by the number of writers causes almost no
+ * rounding error.
  *
  * A job with very many checkpoints writes them in series. The checkpoints of a series emit no events and have no
  * entries in the event heap. At each instant, the engine computes the state of all jobs with a series. The first
@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the GPU time of an attempt in this time, in milli-GPUs x microseconds. */
+/* Returns the GPU time of an attempt in this time, in milli-GPUs * microseconds. */
 static inline hr_amount attempt_gpu_time(const struct hr__engine_attempt *attempt, int64_t time_us) {
   return (hr_amount)attempt->gpu_milli * time_us;
 }
@@ -35,10 +35,9 @@ static inline hr_amount attempt_gpu_time(const struct hr__engine_attempt *attemp
 /* ---- Slots and accounts ----------------------------------------------------------------------------- */
 
 /*
- * A slot contains the present attempt of a running job. An account contains the times of all attempts of a job. A job
- * has an account only if the job was stopped, or had another phase than HR__PHASE_WORKING. Slots and accounts are
- * elements of two arrays. The arrays grow with the number of running jobs. Each array has a linked list of unused
- * elements, which are used again.
+ * A slot contains the present attempt of a running job. An account contains the times of all attempts of a job. Only
+ * disturbed jobs have an account (struct hr__accounts). Slots and accounts are elements of two arrays. Each array has a
+ * linked list of unused elements, which are used again.
  *
  * The sum of the times in an account is the time for which the job held its GPUs. The same is true for GPU times. At
  * the end of each phase, the time of the phase is added to one member. hr__account_check checks the sums.

@@ -118,8 +118,8 @@ enum hr__stop {
   HR__STOP_END,        /* it has completed its work */
   HR__STOP_KEEP_ALL,   /* it is stopped, and all its work is kept */
   HR__STOP_KEEP_SAVED, /* it is stopped, and only the work before its last checkpoint is kept */
-  /* it continues at once at another placement (attempts.c). RESIZE: its work is kept before. SHRINK: its work is not
-     kept before, so a later stop can still lose this work */
+  /* it continues at once at another placement (attempts.c). RESIZE: its work so far is kept. SHRINK: its work since the
+     last checkpoint is not kept, so a later stop can still lose this work */
   HR__STOP_RESIZE,
   HR__STOP_SHRINK
 };

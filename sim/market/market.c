@@ -14,7 +14,7 @@
  * A notice period can contain any number of changes of the level. Therefore, only changes that can affect the number of
  * available nodes are computed in advance. These changes form the window. The number of available nodes is the minimum
  * of the present level and of the levels in the window. If the window contains the lowest level that the market can
- * have, later steps cannot change the minimum until this step becomes present.
+ * have, later steps cannot change the minimum until the step to this level becomes present.
  */
 
 #include "headroom/market.h"
@@ -222,8 +222,7 @@ static void pop_step(struct hr__engine_market *market) {
   hr__fifo_pop(&market->window);
 }
 
-/* Updates the number of available nodes of a pool: the minimum of the level from now to the end of the next notice
-   period. */
+/* Updates the number of available nodes of a pool: the minimum of the level over the notice period that begins now. */
 static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
   const struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
