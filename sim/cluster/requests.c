@@ -29,7 +29,7 @@
  * unknown name.
  *
  * Names are compared by their keys. A key consists of the letters and digits of the name in lower case, without words
- * that do not distinguish types. At the begin of a name, the vendor, the product line and Slurm's resource name are
+ * that do not distinguish types. At the start of a name, the vendor, the product line and Slurm's resource name are
  * omitted. At the end of a name, a count (":2") and "-SHARED" are omitted. The GPU operator adds "-SHARED" to the label
  * nvidia.com/gpu.product of shared GPUs. If the type of some pool equals the requested name, ignoring case, keys are
  * not compared: the name selects only pools of this type.
@@ -152,7 +152,7 @@ static void fold_digits(char *key) {
 }
 
 /* A name to compare. key: the key of the name. bytes: the length of the key. letters: the number of letters at the
-   begin of the key. model: the number of characters of the model at the begin of the key. For "A100-80", the key is
+   start of the key. model: the number of characters of the model at the start of the key. For "A100-80", the key is
    "a10080", `letters` is 1 and `model` is 4. */
 struct spelling {
   char key[HR__GPU_KEY_BYTES];

@@ -229,7 +229,7 @@ static void share_again(struct hr__flows *flows, int64_t now_us) {
   }
 }
 
-/* ---- Flows: begin and end of flows ------------------------------------------------------------------ */
+/* ---- Flows: start and end of flows ------------------------------------------------------------------ */
 
 void hr__flows_open(struct hr__flows *flows) {
   for (uint32_t i = 0; i < flows->n_flows; i++) flows->flows[i].class_ = HR_NONE;

@@ -784,7 +784,7 @@ enum hr_status hr__dispatch_timers(struct hr__clusters *all, int64_t now_us) {
   return status;
 }
 
-/* ---- Dispatch: begin -------------------------------------------------------------------------------- */
+/* ---- Dispatch: start of a run ----------------------------------------------------------------------- */
 
 enum hr_status hr__dispatch_begin(struct hr__clusters *all) {
   const struct hr_job_router_spec *router = &all->spec->router;

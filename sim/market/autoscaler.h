@@ -188,7 +188,7 @@ int64_t hr__node_demand_oldest_us(struct hr__engine *engine, bool with_gpus);
    false, and changes nothing, if not all pods fit. Must follow hr__node_demand_find. */
 bool hr__node_demand_place(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except);
 /* hr__node_demand_begin starts to record reservations. hr__node_demand_end stops this. Unless `keeps`, it also cancels
-   all reservations since the begin. Returns `keeps`. */
+   all reservations since the start. Returns `keeps`. */
 void hr__node_demand_begin(struct hr__engine *engine);
 bool hr__node_demand_end(struct hr__engine *engine, bool keeps);
 /* Returns the kind of a running or waiting job. */

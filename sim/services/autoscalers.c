@@ -161,7 +161,7 @@ static int64_t changed_since(const struct hr__hpa_event *events, uint32_t n_even
   return sum;
 }
 
-/* Returns the number at the begin of a policy's period. The period ends now. */
+/* Returns the number at the start of a policy's period. The period ends now. */
 static int64_t at_start(const struct hr__hpa_policy *policy, const struct hr__hpa_history *history, int64_t now_us,
                         int64_t current) {
   const int64_t since_us = now_us - policy->period_us;

@@ -497,7 +497,7 @@ static void shift(struct hr_fleet *fleet, int64_t by_us) {
   trace->origin_us -= by_us;
 }
 
-/* Sets `origin_us`, the begin of the run in the clock of the requests. */
+/* Sets `origin_us`, the start of the run in the clock of the requests. */
 static enum hr_status find_origin(struct hr_fleet *fleet, const struct hr_trace *input, struct hr_error *error) {
   const struct hr_fleet_config *config = &fleet->config;
   const bool has_jobs = input && fleet->n_input > 0;
@@ -657,7 +657,7 @@ const struct hr_service_result *hr_fleet_result(const struct hr_fleet *fleet, ui
   return &fleet->of[service].result;
 }
 
-/* ---- Fleet: begin ----------------------------------------------------------------------------------- */
+/* ---- Fleet: start of a run -------------------------------------------------------------------------- */
 
 /* Sets the feeds of a service: the services with requests that can spill over directly to this one. */
 static bool find_feeds(struct hr_fleet *fleet, uint32_t index) {

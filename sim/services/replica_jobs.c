@@ -125,9 +125,9 @@ static enum hr_status note_replicas(const struct hr__engine *engine, struct hr__
 
 /* ---- The event of a service ------------------------------------------------------------------------- */
 
-/* Called when a starting replica has reached `until_us`. Returns whether its cold start has ended. The begin of a cold
-   start can be delayed: MIG instances had to be created first, or the GPUs had too little free memory. Then the
-   function moves the end of the cold start by this delay and returns false. */
+/* Called when a starting replica has reached `until_us`. Returns whether its cold start has ended. A cold start begins
+   late if MIG instances had to be created first, or if the GPUs had too little free memory. Then the function moves the
+   end of the cold start by this delay and returns false. */
 static bool has_gpus(const struct hr__engine *engine, struct hr__replica_place *place) {
   const struct hr__engine_attempt *attempt = hr__attempt(engine, (hr_job){place->job});
   if (attempt->phase != HR__PHASE_BACKING_OFF && place->is_delayed) return true;

@@ -184,7 +184,7 @@ int64_t hr__service_last_us(const struct hr__service_run *service) {
   return last_us;
 }
 
-/* ---- Admission: begin and end ----------------------------------------------------------------------- */
+/* ---- Admission: start and end ----------------------------------------------------------------------- */
 
 static bool open_feeds(struct hr__service_run *service, const struct hr__service_config *config) {
   struct hr_service_requests *received = config->received;

@@ -3,7 +3,7 @@
  * Autoscaling of services: measures the load of a service at fixed instants, and applies the rules of its autoscaler.
  * For the autoscaler `slo`, the file also predicts the latency of a service.
  *
- * Layout: a ring of samples with sums since the begin of the run, so that the mean over any window is a difference of
+ * Layout: a ring of samples with sums since the start of the run, so that the mean over any window is a difference of
  * two samples. If metrics have a delay, a sample that is older by this delay is used as the newest one. Decisions are
  * made at multiples of the interval.
  */
@@ -785,7 +785,7 @@ static bool open_window(struct hr__knative_window *window, int64_t window_us) {
 static bool open_knative(struct hr__scaler *scaler) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
   const uint32_t initial = hr__scaler_initial(scaler);
-  /* with more than one replica at the begin, Knative starts in panic mode */
+  /* with more than one replica at the start, Knative begins in panic mode */
   if (initial > 1) scaler->knative = (struct hr__knative){.panics = true, .max_panic = initial};
   if (scale->scale_down_delay_us > 0)
     scaler->knative.delayed = calloc(HR__KNATIVE_MAX_DELAY_TICKS, sizeof *scaler->knative.delayed);

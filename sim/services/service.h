@@ -68,7 +68,7 @@ struct hr__price_run {
 };
 
 /* Sums the times of successive iterations, and stops after `most` iterations (at least 1) or after the first iteration
-   that ends at `until_ticks` or later. `until_ticks` is relative to the begin of the first iteration. */
+   that ends at `until_ticks` or later. `until_ticks` is relative to the start of the first iteration. */
 struct hr__price_run hr__price_sum(const struct hr__price *price, uint32_t most, int64_t until_ticks);
 /* Returns the time of one iteration in microseconds, not rounded. */
 double hr__cost_us(const struct hr_service_cost *cost, const struct hr__batch_load *load);
@@ -589,10 +589,10 @@ void hr__router_note(struct hr__service_run *service, uint32_t number);
 
 /*
  * Computes how many replicas a service wants. A scaler has samples of the load of a service, and the settings and the
- * state of its autoscaler (autoscalers.h). Times are relative to the begin of the run.
+ * state of its autoscaler (autoscalers.h). Times are relative to the start of the run.
  */
 
-/* The load of a service, summed since the begin of the run. */
+/* The load of a service, summed since the start of the run. */
 struct hr__load_sample {
   double outstanding_s;    /* sum of outstanding requests over time */
   double busy_s;           /* time in which replicas ran iterations, summed over replicas */
@@ -648,7 +648,7 @@ bool hr__scaler_is_active(const struct hr__scaler *scaler);
 /* Returns a time after which the wanted number is assumed not to change any more, if requests wait and nothing else
    happens. It is the sum of all delays and windows of the autoscaler, plus a day. */
 int64_t hr__scaler_patience_us(const struct hr__scaler *scaler);
-/* Returns the wanted number at the begin of the run. */
+/* Returns the wanted number at the start of the run. */
 uint32_t hr__scaler_initial(const struct hr__scaler *scaler);
 /* Takes a sample. Must be called at each multiple of `sample_us`. At multiples of `interval_us`, also makes a decision,
    stores it in `*choice` and returns true. Otherwise returns false. */
