@@ -140,10 +140,9 @@ struct service_window {
 
 struct pool_plan {
   uint32_t first_window, n_windows;
-  uint32_t active; /* the active window; HR_NONE: none */
-  uint32_t n_planned,
-      n_draining;     /* number of nodes in work that have not failed; number of nodes of a draining group */
-  int64_t touched_us; /* time until which the accounts of the pool are complete */
+  uint32_t active;                /* the active window; HR_NONE: none */
+  uint32_t n_planned, n_draining; /* number of nodes in work that have not failed, and of nodes in a draining group */
+  int64_t touched_us;             /* time until which the accounts of the pool are complete */
 };
 
 struct hr__maintenance {

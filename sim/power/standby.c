@@ -42,9 +42,9 @@ struct standby_pool {
   bool is_wanted;  /* some waiting job may be placed in the pool and does not wait because of a rule */
   bool is_refused; /* after the last pass, the budget did not permit a node to be woken */
   bool has_demand; /* budget: some waiting job may be placed in the pool */
-  int64_t busy_nw; /* budget: how much more power a milli-GPU draws at most when it works than when it is free */
-  /* budget: how much more power a node draws at most: when it boots or works than when it sleeps; when it works than
-     when it boots; when it is repaired and idle than when it is down */
+  int64_t busy_nw; /* budget: the maximum power of a milli-GPU that works, minus the power of a free milli-GPU */
+  /* budget: differences between powers of a node. wake_nw: maximum while it boots or works, minus asleep. booted_nw:
+     maximum while it works, minus booting. repaired_nw: idle, minus down. A negative difference counts as 0 */
   int64_t wake_nw, booted_nw, repaired_nw;
 };
 
