@@ -602,8 +602,8 @@ static uint32_t gcd(uint32_t a, uint32_t b) {
 
 /* If a task requests more GPUs than the largest node has (`max_gpus`), splits the task into equal tasks. The number of
    GPUs of each new task is the greatest common divisor of the requested number and `max_gpus`, so that the new tasks
-   fill nodes evenly. CPU and memory are divided equally and rounded up. If `max_gpus` is 0, no
-   acceptable node has GPUs, and the task is not split. */
+   fill nodes evenly. CPU and memory are divided equally and rounded up. If `max_gpus` is 0, no acceptable node has
+   GPUs, and the task is not split. */
 static void split(struct hr_request *request, uint32_t max_gpus) {
   if (max_gpus == 0 || request->gpus <= max_gpus) return;
   uint32_t gpus = gcd(request->gpus, max_gpus), parts = request->gpus / gpus;

@@ -25,7 +25,7 @@ static inline void hr__amounts_add(struct hr__node_amounts *sum, const struct hr
   for (int i = 0; i < HR__N_AMOUNTS; i++) sum->of[i] += times * more->of[i];
 }
 
-/* Returns whether a request fits. A resource that is not requested does not matter. */
+/* Returns whether a request fits. A resource that is not requested is not compared. */
 static inline bool hr__amounts_fit(const struct hr__node_amounts *request, const struct hr__node_amounts *room) {
   for (int i = 0; i < HR__N_AMOUNTS; i++)
     if (request->of[i] > 0 && request->of[i] > room->of[i]) return false;

@@ -438,7 +438,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
   return flow < data->n_jobs ? end_job_flow(engine, (hr_job){flow}) : hr__data_finish_copy(engine, flow);
 }
 
-/* ---- Begin and end ---------------------------------------------------------------------------------------- */
+/* ---- Start and end of a run ------------------------------------------------------------------------------- */
 
 static bool is_needed(const struct hr__engine *engine) {
   return engine->config->data != NULL;

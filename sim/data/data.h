@@ -26,7 +26,7 @@ enum hr_status hr__data_work(struct hr__engine *engine, hr_job job, int64_t unti
 bool hr__data_flows(const struct hr__engine *engine, hr_job job);
 /* Returns how long a working job has worked in its present phase, without the time for which it waited for data. */
 int64_t hr__data_worked_us(const struct hr__engine *engine, hr_job job);
-/* Called when a job that reads data stops to work or changes its speed. Counts the bytes that it has read, and ends its
+/* Called when a job that reads data stops working or changes its speed. Counts the bytes that it has read, and ends its
    flow. `from_us`: the completed work when the job began to work. `to_us`: the completed work now. */
 void hr__data_pause(struct hr__engine *engine, hr_job job, int64_t from_us, int64_t to_us);
 

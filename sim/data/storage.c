@@ -670,7 +670,7 @@ enum hr_status hr__data_finish_copy(struct hr__engine *engine, uint32_t flow) {
   return status == HR_OK ? hr__data_schedule(engine) : status;
 }
 
-/* ---- Begin and end ---------------------------------------------------------------------------------- */
+/* ---- Start and end of a run ------------------------------------------------------------------------- */
 
 static bool allocate(struct hr__engine *owner, struct hr__data *data) {
   const struct hr_data_spec *spec = data->spec;

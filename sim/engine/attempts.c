@@ -2,10 +2,10 @@
 /*
  * Attempts of jobs, in runs where a job can be stopped before its end. An attempt consists of phases. A job first
  * restarts, except in its first attempt. It may also wait for a MIG reconfiguration, which counts as part of the
- * restart. Then it works and, from time to time, writes a checkpoint. While it writes a
- * synchronous checkpoint, it does not work. An asynchronous checkpoint stalls it only for a short time. After a notice,
- * a job may write a checkpoint and then leave its nodes. If the GPUs of a job have too little free memory, the job is
- * killed before it restarts or works, and tries again later.
+ * restart. Then it works and, from time to time, writes a checkpoint. While it writes a synchronous checkpoint, it does
+ * not work. An asynchronous checkpoint stalls it only for a short time. After a notice, a job may write a checkpoint
+ * and then leave its nodes. If the GPUs of a job have too little free memory, the job is killed before it restarts or
+ * works, and tries again later.
  *
  * The event heap has one entry for each running job: the end of its phase or of its work. There are three exceptions:
  * - Jobs that write to the shared storage of a pool have no entry. The write that completes first has one.

@@ -501,9 +501,9 @@ static double failures_per_s(const struct hr_pool_spec *spec, uint32_t n_nodes) 
 }
 
 /* Returns the first-order checkpoint interval of Daly ("A higher order estimate of the optimum checkpoint interval for
-   restart dumps", 2006). Let d be the time to write a checkpoint and M the mean time between interruptions. If d < 2 M,
-   the interval is sqrt(2 d M) - d. If d >= 2 M, the interval is M. If the job is never interrupted, returns
-   HR_NEVER_US. */
+   restart dumps", 2006). Let d be the time for which a checkpoint stops the job. This is the time of the write or, for
+   asynchronous checkpoints, the stall. Let M be the mean time between interruptions. If d < 2 M, the interval is
+   sqrt(2 d M) - d. If d >= 2 M, the interval is M. If the job is never interrupted, returns HR_NEVER_US. */
 static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
   uint32_t n_nodes = engine->allocation[job.id].n_slices;

@@ -471,7 +471,7 @@ enum hr_status hr__clusters_loop(struct hr__engine *whole) {
   }
 }
 
-/* ---- Begin and end of a run ---- */
+/* ---- Start and end of a run ---- */
 
 static enum hr_status allocate(struct hr__engine *whole) {
   const struct hr_trace *trace = whole->trace;

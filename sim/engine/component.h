@@ -53,7 +53,7 @@ enum hr__pending_kind {
   HR__PENDING_SLOW,         /* a node becomes slow, or is fast again */
   HR__PENDING_REPAIR,       /* a unit is repaired */
   HR__PENDING_SERVICED,     /* the work on a group of nodes ends */
-  HR__PENDING_STANDBY,      /* a node has been idle for long, is suspended, or has woken */
+  HR__PENDING_STANDBY,      /* a node has been idle for some time, has been suspended, or has woken up */
   HR__PENDING_NODE_UP,      /* a node has booted */
   HR__PENDING_SERVICE,      /* the next event of an inference service */
   HR__PENDING_SCAN,         /* the autoscaler makes a scan after the pass of this instant */

@@ -350,7 +350,7 @@ static enum hr_status find_rules(struct hr__clusters *all) {
   return HR_OK;
 }
 
-/* ---- Begin ------------------------------------------------------------------------------------------ */
+/* ---- Start of a run --------------------------------------------------------------------------------- */
 
 /* Returns whether jobs differ only in their number of GPUs. */
 static bool is_plain(const struct hr__clusters *all) {

@@ -75,8 +75,8 @@ _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components th
    - The number of preemptions since the last progress is at least MIN_FUTILE + FUTILE_PER_JOB * n. n is the number of
      waiting and running jobs.
    - The time since the last progress is longer than the maximum run time of a job plus LIVELOCK_US. LIVELOCK_US is
-   added because priorities may change with time. If a component is endless or a service is open,
-   LIVELOCK_WITH_EVENTS_US is added instead, because further events may change the capacity or the demand. */
+     added because priorities may change with time. If a component is endless or a service is open,
+     LIVELOCK_WITH_EVENTS_US is added instead, because further events may change the capacity or the demand. */
 enum { FUTILE_PER_JOB = 10, MIN_FUTILE = 10000 };
 #define LIVELOCK_US (INT64_C(86400) * HR_SECOND_US)
 #define LIVELOCK_WITH_EVENTS_US (30 * LIVELOCK_US)

@@ -4,8 +4,8 @@
  * suffices for one more token of each steady sequence, only the other sequences are handled one by one. Otherwise, and
  * with `steps`, all sequences are handled one by one, with the same result.
  *
- * Sources: `vllm-v0`, `sarathi` and `orca` are the schedulers of microsoft/vidur; `orca-splitwise` is the instance of
- * Mutinifni/splitwise-sim; `vllm-v1` is vllm-project/vllm, v1/core/sched/scheduler.py.
+ * Sources: `vllm-v0`, `sarathi` and `orca` follow the schedulers of microsoft/vidur. `orca-splitwise` follows the
+ * instances of Mutinifni/splitwise-sim. `vllm-v1` follows vllm-project/vllm, v1/core/sched/scheduler.py.
  *
  * Three engines do not add requests to a running batch:
  * - `static`: one iteration processes a batch of prompts, and further iterations decode until the longest sequence

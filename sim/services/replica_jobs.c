@@ -515,7 +515,7 @@ static void forget(struct hr__engine *engine, hr_job job) {
   service->is_rejected |= engine->reason[job.id] != HR_REASON_WITHDRAWN;
 }
 
-/* ---- Begin of a run ------------------------------------------------------------------------------- */
+/* ---- Start of a run ------------------------------------------------------------------------------- */
 
 static bool is_needed(const struct hr__engine *engine) {
   return engine->config->fleet != NULL;

@@ -195,7 +195,7 @@ static double regular_share(struct hr__slo_demand demand, double utilization) {
    servers do not suffice. It differs from wait_s() in three points:
    - Erlang's probability is Sakasegawa's approximation (1977), which needs no loop.
    - The wait is multiplied by Allen and Cunneen's factor for the variance of arrivals and of service times. The
-   variance of service times is assumed to be that of the outputs.
+     variance of service times is assumed to be that of the outputs.
    - The probability is multiplied by regular_share(), and the wait is divided by it, so that the mean wait does not
      change. */
 static double place_wait_s(double places, struct hr__slo_demand demand, double service_s, double missed) {

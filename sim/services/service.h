@@ -41,8 +41,8 @@ struct hr__price {
 struct hr__pricing {
   const struct hr_service_cost *cost;
   bool is_linear; /* the cost has neither knots nor phases, so `factor` and `divisor` are the same for all loads */
-  /* is_linear, and all terms but that of the context are whole and not too large numbers of microseconds: prices need
-     no floating point */
+  /* the cost is linear, and all its terms except that of the context are whole numbers of microseconds that are not too
+     large. Prices are then computed without floating point */
   bool is_whole;
   int64_t fixed_ticks, prompt_ticks, sequence_ticks; /* the terms in ticks; set only if `is_whole` */
   int64_t unit_ticks;
@@ -142,8 +142,8 @@ struct hr__steady {
   uint64_t context;    /* number of tokens that they have processed */
 };
 
-/* The engine `single`: an event of a request in service. It yields its first or its last token at `at`, which is a time
-   in ticks or, with processor sharing, an amount of service in ticks (see engines.c). */
+/* The engine `single`: an event of a request in service. The request yields its first or its last token at `at`. This
+   is a time in ticks or, with processor sharing, an amount of service in ticks (see engines.c). */
 struct hr__due {
   double at;
   uint32_t id;
@@ -182,7 +182,7 @@ struct hr__replica {
   uint32_t n_held;            /* sequences with memory */
   uint64_t used;              /* memory */
   uint64_t capacity, watermark;
-  int64_t begin_ticks; /* begin of the present iterations */
+  int64_t begin_ticks; /* start of the present iterations */
   int64_t end_ticks;   /* end of the last of them; HR_NEVER_US: the replica is idle */
   int64_t last_ticks;  /* the time that the last of them takes */
   uint32_t n_repeats;  /* number of successive iterations with this batch */
@@ -236,9 +236,9 @@ void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after);
    them. */
 typedef void hr__sequence_event(void *context, uint32_t id, bool is_first, bool is_last);
 void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, void *context);
-/* Stops the replica at `now_ticks`. Iterations that are complete by then count; `event` is called as above. All
-   sequences lose their memory, and are then in the queue in no particular order. The tokens that they have produced
-   become part of their prompts, and are computed again. */
+/* Stops the replica at `now_ticks`. First ends the iterations that are complete at this time, and calls `event` for
+   them as hr__replica_end does. Then all sequences lose their memory. They are in the queue afterwards, in no
+   particular order. The tokens that they have produced become part of their prompts, and are computed again. */
 void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequence_event *event, void *context);
 
 /* ---- Replicas: for engines -------------------------------------------------------------------------- */
@@ -449,7 +449,7 @@ struct hr__service_run {
   uint32_t n_replicas, n_heads;      /* the first n_heads replicas get requests from the router */
   struct hr__replica *replicas;      /* [n_replicas] */
   uint32_t *ready, n_ready;          /* [n_ready]: replicas that get requests, in ascending order */
-  uint32_t *outstanding;             /* by replica: requests that are not complete */
+  uint32_t *outstanding;             /* by replica: number of its requests that are not complete */
   /* by replica: tokens to compute of all prompts that have not yielded a token, plus one for each decoding sequence */
   uint64_t *tokens;
   /* loads of the ready replicas, if the router compares all of them; otherwise empty */
