@@ -7,7 +7,8 @@
  * works at the lower of two speeds: the speed of its GPUs, and the speed at which its data arrive. Time that passes
  * without progress is time for which its GPUs wait for data. A flow ends at the job's next checkpoint or at the job's
  * end. A flow also ends at the end of the first epoch if the job reads a different share of its data from storage
- * afterwards, because the caches then have data. Checkpoints and copies of data sets are also flows (storage.c).
+ * afterwards, because the caches then have data. If the caches of its nodes prefetch, the job first has a flow that
+ * copies its data into them. Checkpoints and copies of data sets are also flows (storage.c).
  *
  * Invariant: the bytes that jobs have read are the bytes that they have read from storage plus the bytes that they have
  * read from caches. The sum is exact, because the bytes that a job has read are an integer function of its completed

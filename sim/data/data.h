@@ -89,6 +89,7 @@ enum hr_status hr__data_result(struct hr__engine *engine, struct hr_data_result 
  *   - Each class has a heap of its flows, ordered by the clock at which a flow ends.
  *   - Each path has a heap of its classes that are not capped, ordered by the service at which their first flow ends.
  *   - One heap contains all capped classes, ordered by the time at which their first flow ends.
+ *
  * The start or end of a flow computes all levels (hr__shares_solve). The heaps then need O(log n) time, plus O(log n)
  * for each class for which `is_capped` changes, and O(1) for each path.
  *

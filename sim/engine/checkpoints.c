@@ -12,9 +12,9 @@
  * One MiB is 1000000 * 2^10 units. A unit is so small that the division by the number of writers causes almost no
  * rounding error.
  *
- * A job with very many checkpoints writes them in series. The checkpoints of a series emit no events and have no
- * entries in the event heap. At each instant, the engine computes the state of all jobs with a series. The first
- * checkpoint after a series has an entry and emits an event.
+ * A job with very many checkpoints writes them in series, if all of them take the same time. The checkpoints of a
+ * series emit no events and have no entries in the event heap. At each instant, the engine computes the state of all
+ * jobs with a series. The first checkpoint after a series has an entry and emits an event.
  */
 
 #include "base/containers.h"
@@ -695,8 +695,9 @@ enum hr_status hr__series_end(struct hr__engine *engine, hr_job job) {
 }
 
 /* Called when a job begins to work after a checkpoint or at the start of an attempt. Begins a series if the job has
-   very many checkpoints left. `left_us`: the work that is left, in microseconds at the reference speed. `*until_us`:
-   the time until the next pending event of the job; the function adds the length of the series to it. */
+   very many checkpoints left, reads no data, and its checkpoints are synchronous and always take the same time.
+   `left_us`: the work that is left, in microseconds at the reference speed. `*until_us`: the time until the next
+   pending event of the job; the function adds the length of the series to it. */
 enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t left_us, int64_t *until_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   int64_t saves = left_us / attempt->interval_us, write_us;

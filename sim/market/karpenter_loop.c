@@ -14,6 +14,7 @@
  * - A pool without capacity may be tried again.
  * - A node may now be removed, because a delay has ended, or a budget or a template has changed.
  * - A price has changed.
+ *
  * So the loops run only after changes and at the times of these exceptions. A request for nodes is a change, too: a
  * pool without capacity is excluded, and a requested node counts with its own size. Nodes that have not booted in time
  * and nodes that are too old are released.

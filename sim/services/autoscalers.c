@@ -447,8 +447,8 @@ static int64_t activated(const struct hr__keda_spec *spec, int64_t current) {
   return spec->min > 0 ? spec->min : 1;
 }
 
-/* Returns the number for an inactive service. After the cooldown, this is `idle` if it is set, otherwise the
-   minimum. */
+/* Returns the number for an inactive service. During the cooldown, and while decreases are paused, the number does not
+   change. Otherwise it is `idle` or, if `idle` is not set, the minimum. */
 static int64_t deactivated(const struct hr__keda_spec *spec, int64_t current, int64_t inactive_us) {
   const bool cools = inactive_us >= 0 && inactive_us <= spec->cooldown_us;
   if (cools || spec->pauses_in) return current;

@@ -605,7 +605,8 @@ static double dispersion(const struct hr__scaler *scaler) {
 
 /* Returns the rate at which waiting requests must be served in addition to arriving requests. If more requests wait
    than arrive within the goal for the first token (or the end-to-end goal), the last of them misses this goal. The
-   excess should be served within the interval between decisions or within the goal, whichever is longer. */
+   excess should be served within the interval between decisions or within the goal, whichever is longer. Without such a
+   goal, the window of the autoscaler is used instead. */
 static double backlog_rate(const struct hr__scaler *scaler, double rate, uint32_t waiting) {
   const struct hr_service_slo *slo = &scaler->spec->slo;
   const double goal_s = (slo->ttft_ms > 0 ? slo->ttft_ms : slo->e2e_ms) / 1000;

@@ -646,7 +646,7 @@ void hr__scaler_close(struct hr__scaler *scaler);
 /* Returns whether the autoscaler can change the number of replicas. */
 bool hr__scaler_is_active(const struct hr__scaler *scaler);
 /* Returns a time after which the wanted number is assumed not to change any more, if requests wait and nothing else
-   happens. It is the sum of all delays and windows of the autoscaler, plus a day. */
+   happens. It is the sum of all delays, windows and periods of the autoscaler, plus a day. */
 int64_t hr__scaler_patience_us(const struct hr__scaler *scaler);
 /* Returns the wanted number at the start of the run. */
 uint32_t hr__scaler_initial(const struct hr__scaler *scaler);
