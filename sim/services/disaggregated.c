@@ -475,7 +475,8 @@ static void take_moving(struct hr__phase_replicas *all, uint32_t number) {
   }
 }
 
-/* Sends requests that are in transfer to a lost replica to other replicas, in the order of their events. */
+/* Cancels all transfers of memory to a lost replica, and begins transfers to other replicas instead, in the order of
+   the cancelled events. */
 static void turn_round(struct hr__phase_replicas *all, uint32_t number) {
   for (;;) {
     const struct event *first = NULL;
