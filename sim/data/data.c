@@ -402,7 +402,7 @@ int64_t hr__data_write_us(const struct hr__engine *engine, hr_job job, hr_pool p
   return hr__transfer_us(mib << 20, rate ? rate : 1);
 }
 
-/* ---- Nodes that are gone ---------------------------------------------------------------------------------- */
+/* ---- Nodes that go down ----------------------------------------------------------------------------------- */
 
 /* When a node of an elastic pool comes up again, the provider has replaced the machine. Its cache is empty. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {

@@ -76,7 +76,7 @@ int64_t hr__attempt_progress_us(const struct hr__engine *engine, hr_job job, uin
   return attempt->progress_us + left_us;
 }
 
-/* Ends the work phase of a job that reads data. `from_us`: the completed work at the beginning of the phase. Returns
+/* Ends the work phase of a job that reads data. `from_us`: the completed work at the start of the phase. Returns
    the time for which the job waited for data. This time does not count as work. */
 static int64_t pause(struct hr__engine *engine, hr_job job, int64_t from_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);

@@ -270,7 +270,7 @@ static bool all_submitted(const struct hr__engine *engine) {
   return input->cursor == input->n_input;
 }
 
-/* Returns whether the next instant has nothing but wake-ups of the policy. */
+/* Returns whether all pending events of the next instant are wake-ups of the policy. */
 static bool is_timer_next(const struct hr__engine *engine) {
   return engine->heap.count && hr__pending_kind(engine->heap.entries[0]) == HR__PENDING_TIMER;
 }

@@ -383,7 +383,7 @@ static void arrivals(struct hr__service_run *service, int64_t at_us) {
 }
 
 /* Removes a request that has waited for too long from its queue. If the request was the first of the queue, others
-   behind it may now be admitted, so the batch of its replica may change at the end of the present iteration. */
+   after it may now be admitted, so the batch of its replica may change at the end of the present iteration. */
 static void drop(struct hr__service_run *service, uint32_t id) {
   const uint32_t number = service->result->replica[id];
   service->result->state[id] = HR_REQUEST_TIMED_OUT;
