@@ -98,7 +98,7 @@ static hr_amount bounded(struct hr_ledger *ledger, hr_amount amount) {
   return MAX_AMOUNT;
 }
 
-/* Returns milli x factor. `milli`: milli-GPUs, or milli-GPUs x microseconds. `factor`: a price, or the integral of a
+/* Returns milli * factor. `milli`: milli-GPUs, or milli-GPUs * microseconds. `factor`: a price, or the integral of a
    price over time. If the product exceeds MAX_AMOUNT, returns MAX_AMOUNT, and the ledger fails with HR_BAD_INPUT. */
 static hr_amount product(struct hr_ledger *ledger, hr_amount milli, hr_amount factor) {
   bool is_small = milli >> (126 - FACTOR_BITS) == 0 && factor >> FACTOR_BITS <= 0;

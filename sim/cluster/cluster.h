@@ -75,7 +75,7 @@ enum hr_status hr__speeds_init(struct hr__speed_table *speeds, struct hr_arena *
 enum hr_status hr__speeds_limit(struct hr__speed_table *speeds, struct hr_arena *arena,
                                 const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
                                 const struct hr_class_spec *classes);
-/* Whether the speed of jobs depends on the pool. */
+/* Returns whether the speed of jobs depends on the pool. */
 static inline bool hr__speeds_vary(const struct hr__speed_table *speeds) {
   return speeds->table || speeds->limited;
 }

@@ -11,7 +11,8 @@
 #include <string.h>
 
 /* The calculation of F for nodes with GPUs that are partitioned by MIG. On such a node, a pod can use the free part of
-   a GPU if the GPU has, or can create, a suitable instance. How many milli-GPUs are free does not matter. */
+   a GPU if the pod requests one GPU, the GPU has or can create a suitable instance, and the node has enough free CPU.
+   The number of free milli-GPUs of the GPU has no influence on this. */
 struct mig_fragments;
 
 /* Creates the state of the calculation in the arena. Returns NULL if memory is exhausted. */
@@ -28,20 +29,21 @@ static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, cons
  * remainder. F is a sum over the GPUs of a node: the remainder of each GPU times the number of typical pods that cannot
  * use it. A pod cannot use a remainder in two cases:
  * 1. The pod requests more milli-GPUs of each GPU than the remainder, or it does not fit on the node for reasons other
- * than GPUs. This depends only on the remainder and on the free CPU of the node.
+ *    than GPUs. This depends only on the remainder and on the free CPU of the node.
  * 2. The remainder suffices for the pod, but the pod requests several GPUs, and too few GPUs of the node have a
- * sufficient remainder. This depends on the number of GPUs of the node with a sufficient remainder.
+ *    sufficient remainder. This depends on the number of GPUs of the node with a sufficient remainder.
  *
- * Of the free CPU of a node, only its level matters. The level is the number of distinct CPU requests of typical pods
- * that are at most the free CPU. For each level, a table row has the numbers of pods in case 1 and in case 2. A row is
- * computed when it is first needed. F is in pods x milli-GPUs. These are integers, so the order of summation does not
- * affect comparisons.
+ * The free CPU of a node affects F only through its level. The level is the number of distinct CPU requests of typical
+ * pods that are at most the free CPU. For each level, a table row has the numbers of pods in case 1 and in case 2. A
+ * row is computed when it is first needed. The unit of F is pods * milli-GPUs. F is an integer, so the order of
+ * summation does not affect comparisons.
  */
 
 /* The typical pods that request `gpus` GPUs with `milli` milli-GPUs each, and `cpu_milli` of CPU. */
 struct need {
   uint32_t milli, gpus, cpu_milli;
-  uint64_t pods; /* number of pods with this need; after group_needs: cumulative within the group */
+  /* number of pods with this need. After group_needs: number of pods with this need or an earlier need of its group */
+  uint64_t pods;
 };
 
 /* A group of needs: needs first .. end - 1. They request the same number of GPUs, and the same milli-GPUs of each

@@ -29,7 +29,7 @@
  * unknown name.
  *
  * Names are compared by their keys. A key consists of the letters and digits of the name in lower case, without words
- * that do not distinguish types. At the begin of a name, the vendor, the product line and Slurm's resource name are
+ * that do not distinguish types. At the start of a name, the vendor, the product line and Slurm's resource name are
  * omitted. At the end of a name, a count (":2") and "-SHARED" are omitted. The GPU operator adds "-SHARED" to the label
  * nvidia.com/gpu.product of shared GPUs. If the type of some pool equals the requested name, ignoring case, keys are
  * not compared: the name selects only pools of this type.
@@ -152,7 +152,7 @@ static void fold_digits(char *key) {
 }
 
 /* A name to compare. key: the key of the name. bytes: the length of the key. letters: the number of letters at the
-   begin of the key. model: the number of characters of the model at the begin of the key. For "A100-80", the key is
+   start of the key. model: the number of characters of the model at the start of the key. For "A100-80", the key is
    "a10080", `letters` is 1 and `model` is 4. */
 struct spelling {
   char key[HR__GPU_KEY_BYTES];
@@ -602,8 +602,8 @@ static uint32_t gcd(uint32_t a, uint32_t b) {
 
 /* If a task requests more GPUs than the largest node has (`max_gpus`), splits the task into equal tasks. The number of
    GPUs of each new task is the greatest common divisor of the requested number and `max_gpus`, so that the new tasks
-   fill nodes evenly. CPU and memory are divided equally and rounded up. If `max_gpus` is 0, no
-   acceptable node has GPUs, and the task is not split. */
+   fill nodes evenly. CPU and memory are divided equally and rounded up. If `max_gpus` is 0, no acceptable node has
+   GPUs, and the task is not split. */
 static void split(struct hr_request *request, uint32_t max_gpus) {
   if (max_gpus == 0 || request->gpus <= max_gpus) return;
   uint32_t gpus = gcd(request->gpus, max_gpus), parts = request->gpus / gpus;

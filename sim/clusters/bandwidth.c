@@ -295,11 +295,11 @@ enum hr_status hr__share_max_min(const struct hr__flow *flows, uint32_t n_flows,
  * Hits of an LRU cache: each epoch reads every item once, in a new random order. Let c be the number of items that fit
  * into the cache. The read of an item is a hit if fewer than c different items were read since the last read of this
  * item. Let u be the place of an item in one epoch and v its place in the next one, as uniform shares of the epoch.
- * Then a share (1 - u) + u v of the items was read in between. So with x = c / d, where d is the number of items, the
- * share of hits is P(u (1 - v) > 1 - x) = x + (1 - x) ln(1 - x). With few items, the number of different items in
- * between is computed exactly. Consider the items that were read before the item in the new epoch. Some of these were
- * read after it in the old epoch, so they are already counted. The number of the other ones has a hypergeometric
- * distribution.
+ * Then a share (1 - u) + u * v of the items was read in between. So with x = c / d, where d is the number of items, the
+ * share of hits is P(u * (1 - v) > 1 - x) = x + (1 - x) * ln(1 - x). With few items, the number of different items in
+ * between is computed exactly. Consider the items that were read before the item in the new epoch. Some of these items
+ * were read after it in the old epoch, so they are already counted. The number of the remaining items has a
+ * hypergeometric distribution.
  */
 
 /* ---- Data loading: need and speed ------------------------------------------------------------------- */

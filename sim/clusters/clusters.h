@@ -53,7 +53,7 @@ struct hr__cluster_load {
 };
 
 /* Returns the predicted wait of a job that requests `milli`, at the time `now_us`. Reads only the members `size_milli`
-   and `used_milli` of `load`. `waiting_work`: sum over waiting jobs of milli-GPUs x expected run time. If the wait is
+   and `used_milli` of `load`. `waiting_work`: sum over waiting jobs of milli-GPUs * expected run time. If the wait is
    at least `limit_us`, the result is some time of at least `limit_us`, which need not be the wait. */
 int64_t hr__predicted_wait_us(const struct hr__cluster_load *load, const struct hr__expected_releases *releases,
                               hr_amount waiting_work, uint64_t milli, int64_t now_us, int64_t limit_us);
@@ -154,7 +154,7 @@ struct hr__share_class {
   uint64_t weight; /* sum over its flows */
   uint32_t path, left, right, priority;
   uint64_t tree_weight; /* sums over the subtree */
-  hr__wide tree_caps;   /* of cap x weight */
+  hr__wide tree_caps;   /* of cap * weight */
 };
 
 struct hr__bandwidth {
@@ -174,8 +174,8 @@ void hr__shares_remove(struct hr__bandwidth *shares, uint32_t class_);
 void hr__shares_add(struct hr__bandwidth *shares, uint32_t class_, int64_t weight);
 /* Returns the class of a path with exactly this cap; HR_NONE: none. */
 uint32_t hr__shares_find(const struct hr__bandwidth *shares, const struct hr__share_path *path, hr__wide cap);
-/* Sets the level of all paths. Time: O(resources^2 x paths of a resource x log classes). If the paths have no common
-   resources, the factor resources^2 is only resources. */
+/* Sets the level of all paths. Time: O(r^2 * p * log c) for r resources with p paths of at most c classes each,
+   multiplied by the number of steps of Newton's method, which is usually small. */
 void hr__shares_solve(struct hr__bandwidth *shares);
 
 /* Returns the rate per weight of a flow with this cap. */

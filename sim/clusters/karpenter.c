@@ -24,7 +24,7 @@
 #include <strings.h>
 
 enum {
-  /* a spot node is replaced by another spot node only if at least this number of cheaper types exist */
+  /* a single spot node is replaced by another spot node only if at least this number of cheaper types exist */
   HR__KARPENTER_SPOT_TYPES = 15,
   HR__KARPENTER_MAX_CANDIDATES = 100 /* maximum number of nodes of one command */
 };
@@ -419,7 +419,7 @@ bool hr__cron_hits(const struct hr__cron *cron, int64_t after_s, int64_t until_s
   if (until_s <= after_s) return false;
   const int64_t first = floor_div(after_s + 1, DAY_S);
   int64_t last = floor_div(until_s, DAY_S);
-  if (last > first + MAX_DAYS) last = first + MAX_DAYS; // the calendar of any schedule that has instants is shorter
+  if (last > first + MAX_DAYS) last = first + MAX_DAYS; // a schedule with any instant has one within this time
   for (int64_t day = first; day <= last; day++) {
     if (!has_day(cron, day)) continue;
     const int64_t from = day == first ? after_s + 1 - day * DAY_S : 0;

@@ -25,7 +25,7 @@ static inline void hr__amounts_add(struct hr__node_amounts *sum, const struct hr
   for (int i = 0; i < HR__N_AMOUNTS; i++) sum->of[i] += times * more->of[i];
 }
 
-/* Returns whether a request fits. A resource that is not requested does not matter. */
+/* Returns whether a request fits. A resource that is not requested is not compared. */
 static inline bool hr__amounts_fit(const struct hr__node_amounts *request, const struct hr__node_amounts *room) {
   for (int i = 0; i < HR__N_AMOUNTS; i++)
     if (request->of[i] > 0 && request->of[i] > room->of[i]) return false;
@@ -72,9 +72,9 @@ struct hr__ca_price_settings {
   double stabilization_usd_h; /* price of a pod of half a core and 500 MiB */
 };
 
-/* Removes from `kept` (indices of options) all options except the best ones for an expander, and those without a score.
-   Returns the number of remaining options; equally good options all remain. The priority expander keeps all options if
-   no pattern matches. `price`: used only with HR__CA_PRICE. `scores`: scratch, by index of an option. */
+/* Reduces `kept` (indices of options) to the options that are the best for an expander. Options without a score are
+   removed. Returns the number of remaining options; equally good options all remain. The priority expander keeps all
+   options if no pattern matches. `price`: used only with HR__CA_PRICE. `scores`: scratch, by index of an option. */
 uint32_t hr__ca_expand(enum hr__ca_expander expander, const struct hr__ca_option *options,
                        const struct hr__ca_price_settings *price, double *scores, uint32_t *kept, uint32_t n_kept);
 
@@ -196,7 +196,7 @@ struct hr__ca_scale_up {
   uint32_t n_quotas;
   int64_t max_nodes;         /* of the cluster; 0: no limit */
   bool balances;             /* new nodes are divided among similar groups */
-  struct hr__ca_node *nodes; /* scratch: one per pending pod and one more */
+  struct hr__ca_node *nodes; /* scratch, with room as in struct hr__ca_packing */
   uint32_t *order;           /* [max(n_pods, n_groups)], scratch */
 };
 
@@ -263,9 +263,10 @@ struct hr__ca_utilization {
   uint32_t pool; /* HR__CA_BY_DEVICES: the pool */
 };
 
-/* Writes the utilization that decides about the removal of a node. If the node is of a kind with GPUs: that of the
-   GPUs. Otherwise, if it has pools of devices: the highest of these. Otherwise the larger of those of CPU and memory;
-   returns false if the node has no CPU or no memory. */
+/* Writes the utilization that decides about the removal of a node, and returns true:
+   - If the node is of a kind with GPUs, the utilization of the GPUs; 0 without a ready GPU.
+   - Otherwise, if the node has pools of devices, the highest utilization of these pools.
+   - Otherwise the larger of the utilizations of CPU and memory. If the node has no CPU or no memory, returns false. */
 bool hr__ca_utilization(const struct hr__ca_used_node *node, struct hr__ca_utilization *utilization);
 
 enum hr__ca_reason {
@@ -392,8 +393,8 @@ struct hr__karpenter_score hr__karpenter_score_move(double savings, const struct
 /* A cron schedule in UTC: bit i is set if the field may be i. */
 struct hr__cron {
   uint64_t minutes, hours, days, months, weekdays;
-  /* the field is a star. If neither field is a star, a day matches if either its day or its weekday matches; else both
-     must match */
+  /* the field is a star. If neither field is a star, a day matches if its day of the month or its weekday matches;
+     otherwise both must match */
   bool any_day, any_weekday;
   int64_t every_s; /* "@every": a constant interval from each instant; 0: the fields above */
 };

@@ -7,7 +7,8 @@
  * works at the lower of two speeds: the speed of its GPUs, and the speed at which its data arrive. Time that passes
  * without progress is time for which its GPUs wait for data. A flow ends at the job's next checkpoint or at the job's
  * end. A flow also ends at the end of the first epoch if the job reads a different share of its data from storage
- * afterwards, because the caches then have data. Checkpoints and copies of data sets are also flows (storage.c).
+ * afterwards, because the caches then have data. If the caches of its nodes prefetch, the job first has a flow that
+ * copies its data into them. Checkpoints and copies of data sets are also flows (storage.c).
  *
  * Invariant: the bytes that jobs have read are the bytes that they have read from storage plus the bytes that they have
  * read from caches. The sum is exact, because the bytes that a job has read are an integer function of its completed
@@ -101,8 +102,8 @@ static uint32_t count_nodes(const struct hr_placement *placement) {
   return count ? count : 1;
 }
 
-/* Begins to copy a data set to each of its storage systems that the pool reads without a link. Has no effect if the
-   data set is not copied on demand. `pool`: the number of the pool in the whole run. */
+/* Begins to copy a data set to those storage systems in its list `copies` from which the pool reads without crossing a
+   link. Has no effect if the data set is not copied on demand. `pool`: the number of the pool in the whole run. */
 static enum hr_status copy_on_demand(struct hr__engine *engine, uint32_t set, hr_pool pool) {
   const struct hr_data_spec *spec = engine->data->spec;
   const struct hr_data_set *data_set = &spec->sets[set];
@@ -401,7 +402,7 @@ int64_t hr__data_write_us(const struct hr__engine *engine, hr_job job, hr_pool p
   return hr__transfer_us(mib << 20, rate ? rate : 1);
 }
 
-/* ---- Nodes that are gone ---------------------------------------------------------------------------------- */
+/* ---- Nodes that go down ----------------------------------------------------------------------------------- */
 
 /* When a node of an elastic pool comes up again, the provider has replaced the machine. Its cache is empty. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
@@ -438,7 +439,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
   return flow < data->n_jobs ? end_job_flow(engine, (hr_job){flow}) : hr__data_finish_copy(engine, flow);
 }
 
-/* ---- Begin and end ---------------------------------------------------------------------------------------- */
+/* ---- Start and end of a run ------------------------------------------------------------------------------- */
 
 static bool is_needed(const struct hr__engine *engine) {
   return engine->config->data != NULL;
@@ -480,7 +481,7 @@ bool hr__data_is_active(const struct hr__engine *engine) {
 
 /* ---- Near data -------------------------------------------------------------------------------------------- */
 
-/* Returns whether the pool reads the data set without a link. */
+/* Returns whether the pool reads the data set on a path that crosses no link. */
 static bool reads_without_link(const struct hr__engine *engine, uint32_t set, hr_pool pool) {
   const struct hr__data *data = engine->data;
   const uint32_t path = data->route[(size_t)set * data->spec->n_pools + engine->first_pool + pool.id];

@@ -26,7 +26,7 @@ enum hr_status hr__data_work(struct hr__engine *engine, hr_job job, int64_t unti
 bool hr__data_flows(const struct hr__engine *engine, hr_job job);
 /* Returns how long a working job has worked in its present phase, without the time for which it waited for data. */
 int64_t hr__data_worked_us(const struct hr__engine *engine, hr_job job);
-/* Called when a job that reads data stops to work or changes its speed. Counts the bytes that it has read, and ends its
+/* Called when a job that reads data stops working or changes its speed. Counts the bytes that it has read, and ends its
    flow. `from_us`: the completed work when the job began to work. `to_us`: the completed work now. */
 void hr__data_pause(struct hr__engine *engine, hr_job job, int64_t from_us, int64_t to_us);
 
@@ -53,7 +53,8 @@ enum hr_status hr__data_cancel_write(struct hr__engine *engine, hr_job job);
    result is an estimate: all active flows have the same rate. */
 int64_t hr__data_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool, uint64_t mib, bool is_alone);
 
-/* Returns whether a job in the pool would read its data set without a link. Returns true if the job reads no data. */
+/* Returns whether a job in the pool would read its data set on a path that crosses no link (struct hr__data_path).
+   Returns true if the job reads no data. */
 bool hr__data_is_local(const struct hr__engine *engine, hr_job job, hr_pool pool);
 
 /* Returns whether some flow of the run is active. */
@@ -88,7 +89,9 @@ enum hr_status hr__data_result(struct hr__engine *engine, struct hr_data_result 
  *   - Each class has a heap of its flows, ordered by the clock at which a flow ends.
  *   - Each path has a heap of its classes that are not capped, ordered by the service at which their first flow ends.
  *   - One heap contains all capped classes, ordered by the time at which their first flow ends.
- * The begin or end of a flow takes O(log n) time, plus O(log n) for each class for which `is_capped` changes.
+ *
+ * The start or end of a flow computes all levels (hr__shares_solve). The heaps then need O(log n) time, plus O(log n)
+ * for each class for which `is_capped` changes, and O(1) for each path.
  *
  * The unit of rates is 2^-10 bytes per second. The unit of clocks is 2^-20 us. The unit of services is the product of
  * the unit of rates and 1 us.

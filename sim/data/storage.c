@@ -186,8 +186,7 @@ static void set_capped(struct hr__flows *flows, uint32_t class_, bool is_capped,
   enqueue(flows, class_);
 }
 
-/* A change of the level of a path. It sets `is_capped` of all classes with low < cap <= high to the value given here.
- */
+/* A change of the level of a path: all classes with low < cap <= high get this value of `is_capped`. */
 struct level_change {
   hr__wide low, high;
   int64_t now_us;
@@ -230,7 +229,7 @@ static void share_again(struct hr__flows *flows, int64_t now_us) {
   }
 }
 
-/* ---- Flows: begin and end of flows ------------------------------------------------------------------ */
+/* ---- Flows: start and end of flows ------------------------------------------------------------------ */
 
 void hr__flows_open(struct hr__flows *flows) {
   for (uint32_t i = 0; i < flows->n_flows; i++) flows->flows[i].class_ = HR_NONE;
@@ -671,7 +670,7 @@ enum hr_status hr__data_finish_copy(struct hr__engine *engine, uint32_t flow) {
   return status == HR_OK ? hr__data_schedule(engine) : status;
 }
 
-/* ---- Begin and end ---------------------------------------------------------------------------------- */
+/* ---- Start and end of a run ------------------------------------------------------------------------- */
 
 static bool allocate(struct hr__engine *owner, struct hr__data *data) {
   const struct hr_data_spec *spec = data->spec;

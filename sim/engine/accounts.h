@@ -72,8 +72,9 @@ enum hr_status hr__account_check(const struct hr__engine *engine, uint32_t job);
 /* ---- Series of checkpoints (checkpoints.c) ---- */
 
 /* Called when a job begins to work after a checkpoint or at the start of an attempt. Begins a series if the job has
-   very many checkpoints left. `left_us`: the work that is left, in microseconds at the reference speed. `*until_us`:
-   the time until the next pending event of the job; the function adds the length of the series to it. */
+   very many checkpoints left, reads no data, and its checkpoints are synchronous and always take the same time.
+   `left_us`: the work that is left, in microseconds at the reference speed. `*until_us`: the time until the next
+   pending event of the job; the function adds the length of the series to it. */
 enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t left_us, int64_t *until_us);
 /* hr__series_end ends the series of a job, and schedules the end of the job's present phase. The series must be up to
    date (hr__series_catch_up). hr__series_drop removes the series and schedules nothing. Both functions have no effect

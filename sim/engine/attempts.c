@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Attempts of jobs, in runs where a job can be stopped before its end. An attempt consists of phases. A job first
- * restarts, except in its first attempt. Then it works and, from time to time, writes a checkpoint. While it writes a
- * synchronous checkpoint, it does not work. An asynchronous checkpoint stalls it only for a short time. After a notice,
- * a job may write a checkpoint and then leave its nodes. If the GPUs of a job have too little free memory, the job is
- * killed before it restarts or works, and tries again later.
+ * restarts, except in its first attempt. It may also wait for a MIG reconfiguration, which counts as part of the
+ * restart. Then it works and, from time to time, writes a checkpoint. While it writes a synchronous checkpoint, it does
+ * not work. An asynchronous checkpoint stalls it only for a short time. After a notice, a job may write a checkpoint
+ * and then leave its nodes. If the GPUs of a job have too little free memory, the job is killed before it restarts or
+ * works, and tries again later.
  *
- * The event heap has one entry for each running job: the end of its phase or of its work. Two kinds of jobs are
- * exceptions. Jobs that write to shared storage have no entries, because the storage has an entry for the first write
- * that will complete. Jobs with a series of checkpoints (checkpoints.c) have an entry only for the end of the work
- * after the series.
+ * The event heap has one entry for each running job: the end of its phase or of its work. There are three exceptions:
+ * - Jobs that write to the shared storage of a pool have no entry. The write that completes first has one.
+ * - Jobs with a flow of data (sim/data/data.h) have no entry. The flow that ends first has one.
+ * - Jobs with a series of checkpoints (checkpoints.c) have an entry only for the end of the work after the series.
  *
  * When a job is stopped, the work before its last checkpoint is kept, and later work is lost. At the end of each phase,
  * the time of the phase is added to the account of the job (checkpoints.c).

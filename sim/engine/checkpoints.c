@@ -9,12 +9,12 @@
  * one clock per storage is sufficient. The clock increases by the service that each of the present writers receives.
  * The mark of a writer is the value of the clock when the writer began, plus the size of its checkpoint. The writer is
  * done when the clock reaches the mark. Service is an integer, because integers have the same results on all machines.
- * The unit is 2^-10 MiB x microseconds per second. This unit is so small that the division by the number of writers
- * causes almost no rounding error.
+ * One MiB is 1000000 * 2^10 units. A unit is so small that the division by the number of writers causes almost no
+ * rounding error.
  *
- * A job with very many checkpoints writes them in series. The checkpoints of a series emit no events and have no
- * entries in the event heap. At each instant, the engine computes the state of all jobs with a series. The first
- * checkpoint after a series has an entry and emits an event.
+ * A job with very many checkpoints writes them in series, if all of them take the same time. The checkpoints of a
+ * series emit no events and have no entries in the event heap. At each instant, the engine computes the state of all
+ * jobs with a series. The first checkpoint after a series has an entry and emits an event.
  */
 
 #include "base/containers.h"
@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the GPU time of an attempt in this time, in milli-GPUs x microseconds. */
+/* Returns the GPU time of an attempt in this time, in milli-GPUs * microseconds. */
 static inline hr_amount attempt_gpu_time(const struct hr__engine_attempt *attempt, int64_t time_us) {
   return (hr_amount)attempt->gpu_milli * time_us;
 }
@@ -35,10 +35,9 @@ static inline hr_amount attempt_gpu_time(const struct hr__engine_attempt *attemp
 /* ---- Slots and accounts ----------------------------------------------------------------------------- */
 
 /*
- * A slot contains the present attempt of a running job. An account contains the times of all attempts of a job. A job
- * has an account only if the job was stopped, or had another phase than HR__PHASE_WORKING. Slots and accounts are
- * elements of two arrays. The arrays grow with the number of running jobs. Each array has a linked list of unused
- * elements, which are used again.
+ * A slot contains the present attempt of a running job. An account contains the times of all attempts of a job. Only
+ * disturbed jobs have an account (struct hr__accounts). Slots and accounts are elements of two arrays. Each array has a
+ * linked list of unused elements, which are used again.
  *
  * The sum of the times in an account is the time for which the job held its GPUs. The same is true for GPU times. At
  * the end of each phase, the time of the phase is added to one member. hr__account_check checks the sums.
@@ -77,7 +76,7 @@ int64_t hr__attempt_progress_us(const struct hr__engine *engine, hr_job job, uin
   return attempt->progress_us + left_us;
 }
 
-/* Ends the work phase of a job that reads data. `from_us`: the completed work at the beginning of the phase. Returns
+/* Ends the work phase of a job that reads data. `from_us`: the completed work at the start of the phase. Returns
    the time for which the job waited for data. This time does not count as work. */
 static int64_t pause(struct hr__engine *engine, hr_job job, int64_t from_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
@@ -502,9 +501,9 @@ static double failures_per_s(const struct hr_pool_spec *spec, uint32_t n_nodes) 
 }
 
 /* Returns the first-order checkpoint interval of Daly ("A higher order estimate of the optimum checkpoint interval for
-   restart dumps", 2006). Let d be the time to write a checkpoint and M the mean time between interruptions. If d < 2 M,
-   the interval is sqrt(2 d M) - d. If d >= 2 M, the interval is M. If the job is never interrupted, returns
-   HR_NEVER_US. */
+   restart dumps", 2006). Let d be the time for which a checkpoint stops the job. This is the time of the write or, for
+   asynchronous checkpoints, the stall. Let M be the mean time between interruptions. If d < 2 M, the interval is
+   sqrt(2 d M) - d. If d >= 2 M, the interval is M. If the job is never interrupted, returns HR_NEVER_US. */
 static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
   uint32_t n_nodes = engine->allocation[job.id].n_slices;
@@ -696,8 +695,9 @@ enum hr_status hr__series_end(struct hr__engine *engine, hr_job job) {
 }
 
 /* Called when a job begins to work after a checkpoint or at the start of an attempt. Begins a series if the job has
-   very many checkpoints left. `left_us`: the work that is left, in microseconds at the reference speed. `*until_us`:
-   the time until the next pending event of the job; the function adds the length of the series to it. */
+   very many checkpoints left, reads no data, and its checkpoints are synchronous and always take the same time.
+   `left_us`: the work that is left, in microseconds at the reference speed. `*until_us`: the time until the next
+   pending event of the job; the function adds the length of the series to it. */
 enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t left_us, int64_t *until_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   int64_t saves = left_us / attempt->interval_us, write_us;

@@ -10,7 +10,7 @@
  *
  * An instant has four steps:
  *   1. The clusters with events handle the events before submissions, in the order of the clusters.
- *   2. The jobs of this instant are sent to clusters.
+ *   2. The jobs of this instant are sent to clusters, and waiting jobs are routed again if this is due.
  *   3. The services of all clusters handle their requests.
  *   4. Each cluster with events or new jobs handles its wake-ups and makes a pass.
  * The order of events in a cluster is therefore the same as in a run of this cluster alone.
@@ -471,7 +471,7 @@ enum hr_status hr__clusters_loop(struct hr__engine *whole) {
   }
 }
 
-/* ---- Begin and end of a run ---- */
+/* ---- Start and end of a run ---- */
 
 static enum hr_status allocate(struct hr__engine *whole) {
   const struct hr_trace *trace = whole->trace;

@@ -26,12 +26,13 @@ struct hr__part {
   uint64_t n_ended;     /* the number of jobs that had completed or were rejected at the last instant of the cluster */
   uint64_t idle_digest; /* the digest when a run of this cluster alone would have ended, see note_idle */
   bool is_outdated;     /* only an outdated wake-up of the policy is pending */
-  /* for the numbers of replicas of services. n_home: number of jobs of the input. n_replicas: replicas so far */
+  /* for the numbers of replicas of services. n_home: the number of the first replica, see count_homes. n_replicas: how
+     many replicas were submitted so far */
   uint32_t n_home, n_replicas;
   hr_job *going; /* from malloc: the jobs that the policy of the cluster must reject in its next pass (routing.c) */
   uint32_t n_going, going_capacity;
   /* only if the router predicts waits: the expected ends of the running jobs; the sum over all waiting jobs of
-     milli-GPUs x expected run time in microseconds */
+     milli-GPUs * expected run time in microseconds */
   struct hr__expected_releases releases;
   hr_amount waiting_work;
   struct hr__engine engine;

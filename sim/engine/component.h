@@ -53,7 +53,7 @@ enum hr__pending_kind {
   HR__PENDING_SLOW,         /* a node becomes slow, or is fast again */
   HR__PENDING_REPAIR,       /* a unit is repaired */
   HR__PENDING_SERVICED,     /* the work on a group of nodes ends */
-  HR__PENDING_STANDBY,      /* a node has been idle for long, is suspended, or has woken */
+  HR__PENDING_STANDBY,      /* a node has been idle for some time, has been suspended, or has woken up */
   HR__PENDING_NODE_UP,      /* a node has booted */
   HR__PENDING_SERVICE,      /* the next event of an inference service */
   HR__PENDING_SCAN,         /* the autoscaler makes a scan after the pass of this instant */
@@ -118,8 +118,8 @@ enum hr__stop {
   HR__STOP_END,        /* it has completed its work */
   HR__STOP_KEEP_ALL,   /* it is stopped, and all its work is kept */
   HR__STOP_KEEP_SAVED, /* it is stopped, and only the work before its last checkpoint is kept */
-  /* it continues at once at another placement (attempts.c). RESIZE: its work is kept before. SHRINK: its work is not
-     kept before, so a later stop can still lose this work */
+  /* it continues at once at another placement (attempts.c). RESIZE: its work so far is kept. SHRINK: its work since the
+     last checkpoint is not kept, so a later stop can still lose this work */
   HR__STOP_RESIZE,
   HR__STOP_SHRINK
 };

@@ -24,8 +24,8 @@
  *   sim/services/ replicas of inference services
  *   sim/data/     jobs that read data
  *
- * A file calls only functions of files to the right of it: run.c -> moves.c -> market.c -> jobs.c -> hooks of the
- * components, and attempts.c -> {checkpoints.c, sharing.c, jobs.c}.
+ * Most calls go from left to right: run.c -> moves.c -> market.c -> jobs.c -> hooks of the components, and
+ * attempts.c -> {checkpoints.c, sharing.c, jobs.c}.
  */
 
 #include "base/containers.h"
@@ -62,7 +62,7 @@ struct hr__engine_attempt {
   int64_t phase_us; /* when the present phase began */
   /* the completed work of all attempts together when the present phase began; lost work does not count */
   int64_t progress_us;
-  /* the completed fraction of the next microsecond of work is part / (1000000 x rate.den) */
+  /* the completed fraction of the next microsecond of work is part / (1000000 * rate.den) */
   uint64_t part;
   struct hr__rate rate; /* the speed of the job in this attempt */
   uint32_t gpu_milli;   /* milli-GPUs of the placement */
@@ -78,7 +78,7 @@ struct hr__engine_attempt {
   int64_t evict_us;    /* when the policy's notice to the job ends; 0 if the job has no such notice */
   bool evict_keeps;    /* all work of the job is kept when this notice ends */
   int64_t unkept_us;   /* time spent working since the attempt began, or since work was last kept in this attempt */
-  hr_amount unkept_milli_us; /* the GPU time in unkept_us, in milli-GPUs x microseconds */
+  hr_amount unkept_milli_us; /* the GPU time in unkept_us, in milli-GPUs * microseconds */
   int64_t retry_us;          /* in phase HR__PHASE_BACKING_OFF: when the job tries again */
   uint32_t kills;            /* how many consecutive times the job was killed for lack of GPU memory */
 };
@@ -91,8 +91,8 @@ struct hr__async_save {
   hr_amount unkept_milli_us;
 };
 
-/* The accounts of disturbed jobs. A job is disturbed if it was stopped or had a phase other than HR__PHASE_WORKING.
-   Other jobs have no account, because their figures follow from their start and end. `rows` always has room for the
+/* The accounts of disturbed jobs, for example of jobs that were stopped, wrote a checkpoint, restarted or waited for
+   data. A job has no account as long as its figures follow from its start and its end. `rows` always has room for the
    accounts of all running jobs. Account 0 belongs to no job; it has the values of a job that has not started. */
 struct hr__accounts {
   struct hr_job_accounting *rows;
@@ -123,8 +123,8 @@ struct hr__checkpoint_series {
   int64_t left;              /* the number of periods that are not complete yet */
 };
 
-/* The shared storage of a pool (see checkpoints.c). A service is the amount of data that a writer has written. It is a
-   rate multiplied by a time. Its unit is 2^-10 MiB per second x microseconds. */
+/* The shared storage of a pool (see checkpoints.c). A service is the amount of data that a writer has written. One MiB
+   is 1000000 * 2^10 units of service. */
 __extension__ typedef unsigned __int128 hr__service;
 struct hr__storage {
   uint64_t mib_s;    /* the bandwidth, which all writers share equally */
@@ -230,9 +230,10 @@ struct hr__claims {
   struct hr__claim *of_gpu;
 };
 
-/* The resizes of a job, in runs in which jobs are resized (attempts.c). */
+/* The resizes of a job, in runs in which jobs are resized (attempts.c). A resize ends one segment of a job and begins
+   the next. */
 struct hr__resized {
-  hr_amount held_milli_us; /* GPU time of all segments that have ended, in milli-GPUs x microseconds */
+  hr_amount held_milli_us; /* GPU time of all segments that have ended, in milli-GPUs * microseconds */
   uint32_t count;          /* the number of resizes */
 };
 
@@ -308,9 +309,9 @@ struct hr__engine {
   uint32_t number;                 /* the index of the cluster */
   uint32_t first_pool, first_node; /* the numbers of its first pool and node in the whole run */
   uint64_t n_left; /* the number of copies of jobs that were submitted to the cluster and have left it */
-  /* in the engine of the whole run: the job that is being submitted, or HR_NONE */
-  hr_job barred;  /* if the job may not run in any cluster */
-  hr_job fitting; /* if the job is known to fit into its cluster */
+  /* in the engine of the whole run */
+  hr_job barred;  /* the job that is being submitted, if it may not run in any cluster; otherwise HR_NONE */
+  hr_job fitting; /* the job that is being submitted, if it is known to fit into its cluster; otherwise HR_NONE */
   /* in all engines */
   const uint32_t *job_number; /* by job: its number among the jobs of a cluster, for the digest; NULL: its id */
   /* the following members are used at each event, so they are close to each other in memory */
@@ -318,7 +319,7 @@ struct hr__engine {
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
   uint64_t n_timers;        /* the number of wake-ups of the policy; they are included in n_events */
   int64_t last_us;          /* the last instant at which an event occurred */
-  int64_t served_us;        /* in the whole run: the last instant at which a service had requests to serve */
+  int64_t served_us;        /* the last instant at which a service served or expected requests; not set in clusters */
   int64_t last_progress_us; /* the last instant at which a job was submitted or ended, or work was kept */
   /* the policy's functions; functions that do not exist in the policy's version of the interface are NULL */
   struct hr_policy_ops ops;
@@ -331,7 +332,7 @@ struct hr__engine {
   uint32_t n_input;
   /* number of added jobs that were submitted; their ids directly follow the ids of the input */
   uint32_t n_added;
-  uint32_t n_open; /* number of services with incomplete requests; the run does not end while n_open > 0 */
+  uint32_t n_open; /* number of services that have or expect requests; the run does not end while n_open > 0 */
   struct hr_view view;
   struct hr_moves moves;
   void *policy;
@@ -414,10 +415,12 @@ struct hr__engine {
   /* an idle pass is a pass at an instant that has no events except wake-ups of the policy. n_idle_passes: the number
      of successive idle passes; set to 0 when it reaches MAX_IDLE_PASSES (run.c) */
   uint32_t n_idle_passes;
-  int64_t idle_since_us;   /* the time of the first of these passes */
-  uint64_t n_futile;       /* preemptions by the policy since futile_since_us */
-  int64_t futile_since_us; /* the value of last_progress_us at the last preemption */
-  uint64_t n_livelock;     /* the result of hr__engine_livelock at this instant, summed over all clusters */
+  int64_t idle_since_us; /* the time of the first of these passes */
+  /* n_futile: the number of preemptions by the policy since the last progress. futile_since_us: the value of
+     last_progress_us at the last preemption; if last_progress_us has another value, n_futile is outdated */
+  uint64_t n_futile;
+  int64_t futile_since_us;
+  uint64_t n_livelock; /* the result of hr__engine_livelock at this instant, summed over all clusters */
   /* the last instant at which a job was killed for lack of GPU memory. Such a kill emits no event */
   int64_t last_kill_us;
   /* the longest run time that a job can have: its run time at the minimum speed. Valid only if jobs have attempts. In
@@ -599,7 +602,8 @@ void hr__market_cancel(struct hr__engine *engine, hr_node node);
 /* Launches a requested node: the node is billed from now on and begins to boot. */
 enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node);
 /* Stops the jobs of a node, turns the node off, calls the hook `node_down` of the components, and emits
-   HR_EVENT_NODE_DOWN with the reason. If the provider has not delivered the node yet, only withdraws its request. */
+   HR_EVENT_NODE_DOWN with the reason. An elastic job that may shrink is not stopped but continues without the node. If
+   the provider has not delivered the node yet, only withdraws its request. */
 enum hr_status hr__market_take_down(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
 /* Makes a node available. The node remains off if it has failed, is in maintenance, is in standby, becomes a spare, or
    has a reservation that is not open. */
@@ -666,7 +670,7 @@ enum hr_status hr__standby_after_pass(struct hr__engine *engine);
 /* If a scan of the autoscaler is due, makes the scan. Called after each pass, and at the end of instants without a
    pass. */
 enum hr_status hr__autoscaler_after_pass(struct hr__engine *engine);
-/* Returns whether a pool that the job accepts has fewer nodes than its maximum. */
+/* Returns whether the autoscaler may still add nodes to a pool that the job accepts. */
 bool hr__autoscaler_may_grow(const struct hr__engine *engine, hr_job job);
 
 /* ---- sim/power/meter.c: energy. Only if `power` is not NULL ---- */

@@ -490,7 +490,7 @@ enum hr_status hr__broken(const struct hr__engine *engine, const char *format, .
  *
  * The engine does not know why a policy preempts a job. A preemption is therefore counted if, at the same instant, a
  * job that a failure had stopped starts on one of the preempted job's nodes. Each preemption is counted only once. The
- * stop of a preempted job after its grace period is also a preemption in this sense.
+ * stop of a job at the end of the policy's notice is also a preemption in this sense.
  */
 
 /* Marks of a job. */

@@ -193,7 +193,8 @@ static void predict(struct hr__clusters *all, uint64_t milli, int64_t now_us) {
   }
 }
 
-/* Returns whether a pool of the cluster can read the data of a job without a link, or the job reads no data. */
+/* Returns whether some pool of the cluster can read the data of a job on a path that crosses no link. Returns true if
+   the job reads no data. */
 static bool has_local_data(const struct hr__engine *engine, hr_job job) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
     if (engine->cluster.pools[i].spec->nodes > 0 && hr__data_is_local(engine, job, (hr_pool){i})) return true;
@@ -349,7 +350,7 @@ static enum hr_status find_rules(struct hr__clusters *all) {
   return HR_OK;
 }
 
-/* ---- Begin ------------------------------------------------------------------------------------------ */
+/* ---- Start of a run --------------------------------------------------------------------------------- */
 
 /* Returns whether jobs differ only in their number of GPUs. */
 static bool is_plain(const struct hr__clusters *all) {
@@ -783,7 +784,7 @@ enum hr_status hr__dispatch_timers(struct hr__clusters *all, int64_t now_us) {
   return status;
 }
 
-/* ---- Dispatch: begin -------------------------------------------------------------------------------- */
+/* ---- Dispatch: start of a run ----------------------------------------------------------------------- */
 
 enum hr_status hr__dispatch_begin(struct hr__clusters *all) {
   const struct hr_job_router_spec *router = &all->spec->router;

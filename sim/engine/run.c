@@ -5,8 +5,9 @@
  * If a pass starts a job with zero run time, the job ends at the same instant. The loop then handles this instant
  * again.
  *
- * Every event is added to the digest. Observers are notified of all events. The policy is notified of all events except
- * its own moves.
+ * Every event is added to the digest, and the observers are notified of it. The policy is notified of all these events
+ * except its own moves and jobs that are rejected at their submission. The events HR_EVENT_WITHDRAW and HR_EVENT_RESIZE
+ * are only for the policy.
  *
  * The last part of the file has the names of states, events, reasons, job classes and outcomes, and job ids as text.
  */
@@ -71,11 +72,11 @@ _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components th
 #define STALL_US (INT64_C(365) * 86400 * HR_SECOND_US)
 
 /* A run is stopped if jobs only preempt each other. Both of these conditions must be true:
-   - The number of preemptions since the last progress is at least MIN_FUTILE + FUTILE_PER_JOB x n. n is the number of
+   - The number of preemptions since the last progress is at least MIN_FUTILE + FUTILE_PER_JOB * n. n is the number of
      waiting and running jobs.
-   - The time since the last progress is longer than the maximum run time of a job plus LIVELOCK_US. This time is added
-     because priorities may change with time. LIVELOCK_WITH_EVENTS_US is added instead if capacity may become available
-     again. */
+   - The time since the last progress is longer than the maximum run time of a job plus LIVELOCK_US. LIVELOCK_US is
+     added because priorities may change with time. If a component is endless or a service is open,
+     LIVELOCK_WITH_EVENTS_US is added instead, because further events may change the capacity or the demand. */
 enum { FUTILE_PER_JOB = 10, MIN_FUTILE = 10000 };
 #define LIVELOCK_US (INT64_C(86400) * HR_SECOND_US)
 #define LIVELOCK_WITH_EVENTS_US (30 * LIVELOCK_US)
@@ -269,7 +270,7 @@ static bool all_submitted(const struct hr__engine *engine) {
   return input->cursor == input->n_input;
 }
 
-/* Returns whether the next instant has nothing but wake-ups of the policy. */
+/* Returns whether all pending events of the next instant are wake-ups of the policy. */
 static bool is_timer_next(const struct hr__engine *engine) {
   return engine->heap.count && hr__pending_kind(engine->heap.entries[0]) == HR__PENDING_TIMER;
 }
@@ -355,7 +356,7 @@ static enum hr_status decide(struct hr__engine *engine, uint64_t n_events, uint6
 }
 
 /* The power of nodes can change without an event, for example when a suspended node begins to sleep. It can also change
-   after a pass. */
+   after the observers were notified of a pass. They are then notified again. */
 enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others) {
   enum hr_status status = decide(engine, n_events, n_others);
   if (status == HR_OK && !engine->whole && engine->power && !hr__power_is_noted(engine)) hr__notify_instant(engine);

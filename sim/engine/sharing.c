@@ -9,9 +9,10 @@
  * part of the GPU inventory. The inventory also changes while a policy makes and undoes moves, but claims change only
  * when attempts begin and end.
  *
- * Speed: jobs on the same GPU slow each other down, except jobs that back off after a kill. If a job has different
- * speeds on its GPUs, it runs at the lowest of these speeds. When a task is placed on a GPU or leaves it, the speeds of
- * the jobs on this GPU change. No completed work is lost by such a change.
+ * Speed: in pools with time-slicing or with a table of speeds, jobs on the same GPU slow each other down, except jobs
+ * that back off after a kill. If a job has different speeds on its GPUs, it runs at the lowest of these speeds. When a
+ * task is placed on a GPU or leaves it, the speeds of the jobs on this GPU change. No completed work is lost by such a
+ * change.
  */
 
 #include "sim/engine/engine.h"
@@ -174,7 +175,8 @@ uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const str
 }
 
 /* Returns the speed factor of a task on a GPU in ppm. `tasks`: the number of tasks on the GPU. `milli`: the milli-GPUs
-   that all these tasks use. With time-slicing, each task gets an equal share of the time. */
+   that all these tasks use; the pool's table of speeds has a factor for this sum. With time-slicing, each task also
+   gets only an equal share of the time. */
 static uint32_t speed_together_ppm(const struct hr_pool_spec *spec, uint32_t milli, uint32_t tasks) {
   uint32_t turn_ppm = spec->sharing == HR_SHARING_TIME_SLICE ? HR__FULL_SPEED_PPM / tasks : HR__FULL_SPEED_PPM;
   uint32_t step = 0;

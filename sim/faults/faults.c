@@ -5,13 +5,14 @@
  * headroom/unstable/faults.h.
  *
  * A unit is in one of four states: it works; it has failed, but the failure is not detected yet; it waits for the
- * repair crew; it is being repaired. Each unit has at most one next change, at `due_us`. With the clock `wall`, the
- * time of its next failure is `wall_us` instead. A pending event of a unit is outdated, and ignored, if its time
- * differs from this member.
+ * repair crew; it is being repaired. The time of the next change of a unit is `due_us`. There is one exception: with
+ * the clock `wall`, the time of the next failure is `wall_us`, because such a failure does not depend on the state of
+ * the unit. A pending event of a unit is outdated, and ignored, if its time differs from the member that has the time
+ * of such a change.
  *
  * A node of an owned or reserved pool is off while at least one unit with a detected failure contains it (`down`). It
  * may also be off for reasons that do not concern this file. In elastic pools, nodes are not repaired: a failed node
- * does not return, and the provider offers another one at once.
+ * does not return, and another node can be acquired in its place at once.
  *
  * Invariants: `down` of a node is the number of its units that wait for repair or are being repaired, and is 0 if the
  * node is up. At most `crew` units of a pool are repaired at the same time.
@@ -46,8 +47,8 @@ enum hr__unit_state { HR__UNIT_WORKS, HR__UNIT_FAILED, HR__UNIT_QUEUED, HR__UNIT
 
 struct hr__fault_unit {
   int64_t due_us; /* time of its next failure, detection or end of repair; HR_NEVER_US: unknown */
-  /* remaining time on its clock until it fails. Clock `busy`: as of `busy_us`, if jobs run on it. Clock `up`: set only
-     while the unit works and its node is down for another reason; otherwise HR_NEVER_US */
+  /* remaining time on its clock until it fails. Clock `busy`: as of `busy_us` if jobs run on it. Clock `up`: set for a
+     single node that goes down for another reason than the failure of this unit, and used when the node comes up */
   int64_t left_us;
   int64_t wall_us;   /* clock wall: time of its next failure, independent of its state */
   int64_t busy_us;   /* clock busy: time since which jobs run on it; HR_NEVER_US: no job runs */
@@ -79,7 +80,7 @@ struct hr__fault_pool {
   bool is_elastic;
   bool counts_jobs;      /* some process has the clock `busy` */
   struct hr__fifo queue; /* uint32_t: units that wait for the repair crew */
-  uint32_t n_down;       /* nodes of failed units, detected or not */
+  uint32_t n_down;       /* number of nodes that are counted in `failed` of struct hr__faults */
   int64_t touched_us;    /* time until which the accounts of the pool are complete */
 };
 
@@ -89,7 +90,8 @@ struct hr__faults {
   struct hr__fault_unit *units;
   struct hr__fault_pool *pools; /* by pool */
   uint16_t *down;               /* by node: number of its units with a detected failure */
-  uint16_t *failed;             /* by node: number of its units that do not work */
+  /* by node: number of its units that do not work. A unit that corrupts results counts only after the detection */
+  uint16_t *failed;
 };
 
 /* ---- Random times ----------------------------------------------------------------------------------- */
@@ -98,8 +100,10 @@ struct hr__faults {
  * Each unit of a process has a stream of random numbers. The stream has a separate part for each failure
  * (base/random.h: lives); part 0 is for the start of the run.
  *
- * Stationary start: at a random time of an alternating renewal process, the unit is down with probability MTTR / (MTTF
- * + MTTR), and the rest of the present period has the density (1 - F(t)) / mean (sim/market/supply.c).
+ * Stationary start: work and repair alternate. If MTTF is the mean time to a failure and MTTR the mean time of a
+ * repair, a unit is down at a random time with the probability MTTR / (MTTF + MTTR). The rest of the present period of
+ * work or repair then has the density (1 - F(t)) / mean, where F is the distribution of the length of such periods
+ * (sim/market/supply.c).
  */
 
 static struct hr__stream stream_at(const struct hr__fault_draws *draws, uint32_t number) {
@@ -131,8 +135,8 @@ static int64_t draw_recorded_us(const struct hr_recorded *recorded, struct hr__s
   return (int64_t)llround(recorded->values[place].h * 3600 * (double)HR_SECOND_US);
 }
 
-/* Draws the rest of a recorded interval that is in progress at a random time; long intervals are therefore more
-   likely. */
+/* Draws the rest of a recorded interval that is in progress at a random time. The probability of an interval is
+   proportional to its length. */
 static int64_t draw_recorded_rest_us(const struct hr_recorded *recorded, struct hr__stream *stream) {
   double left_h = hr__stream_uniform(stream) * recorded->mean_s / 3600 * recorded->n_values;
   uint32_t place = 0;
@@ -163,8 +167,8 @@ static const struct hr_fault_class *class_at(const struct hr_fault_process *proc
   return &process->classes[process->n_classes - 1];
 }
 
-/* Returns the class of failure `number`. Writes the delay from the failure to its detection, and from its detection to
-   the end of the repair. */
+/* Returns the class of failure `number`. `*detect_us`: the delay from the failure to its detection. `*repair_us`: the
+   length of the repair. */
 static const struct hr_fault_class *fault_class_draw(const struct hr__fault_draws *draws,
                                                      const struct hr_fault_process *process, uint32_t number,
                                                      int64_t *detect_us, int64_t *repair_us) {
@@ -190,7 +194,8 @@ static double mean_repair_s(const struct hr_fault_process *process) {
   return sum > 0 ? sum_s / sum : 0;
 }
 
-/* Draws the class of a repair that is in progress at a random time, so classes with long repairs are more likely. */
+/* Draws the class of a repair that is in progress at a random time. The probability of a class is proportional to its
+   share of all repairs and to the mean length of its repairs. */
 static const struct hr_fault_class *class_in_repair(const struct hr_fault_process *process, double p) {
   double total_s = 0, before_s = 0;
   if (process->n_classes == 0) return &process->only;
@@ -204,8 +209,8 @@ static const struct hr_fault_class *class_in_repair(const struct hr_fault_proces
 }
 
 /* Draws whether the unit is down at the start of the run, and the remaining time until it is repaired or fails. The
-   start of the run is a random time in an endless alternation of work and repair. Only with the clock `up` can units be
-   down at the start. */
+   start of the run is a random time in an endless alternation of work and repair. Units can be down at the start only
+   with the clock `up`. */
 static struct hr__fault_start fault_start_draw(const struct hr__fault_draws *draws,
                                                const struct hr_fault_process *process, double factor) {
   struct hr__stream stream = stream_at(draws, 0);
@@ -222,8 +227,8 @@ static struct hr__fault_start fault_start_draw(const struct hr__fault_draws *dra
   return (struct hr__fault_start){true, hr__duration_draw_rest(&class_->repair, &stream), class_};
 }
 
-/* Returns how often the unit fails, relative to a normal unit: bad_factor with the probability bad_share, otherwise
-   1. */
+/* Draws how often the unit fails, relative to a normal unit. The result is bad_factor with the probability bad_share,
+   and 1 otherwise. */
 static double fault_factor(const struct hr__fault_draws *draws, const struct hr_fault_process *process) {
   if (!(process->bad_share > 0)) return 1;
   struct hr__stream stream = stream_at(draws, 0);
@@ -280,12 +285,14 @@ void hr_fault_spec_destroy(struct hr_fault_spec *spec) {
 /* ---- Accounts of outages ---------------------------------------------------------------------------- */
 
 /*
- * The time for which nodes are down, by pool and by class of failure; and the checks of the state of units in checked
- * mode.
+ * This part counts the time for which nodes are down, by pool and by class of failure. It also has the checks of units
+ * in checked mode.
  *
- * The downtime of a class is the sum, over its outages, of the time from the failure to the end of the repair,
- * multiplied by the number of nodes of the unit. A node that is down because of two failures counts for the classes of
- * both failures, but only once for its pool.
+ * An outage of a unit begins with the failure, and ends with the end of the repair. If the unit corrupts results, the
+ * outage begins when the failure is detected. In elastic pools, it ends when the failure is detected or when the node
+ * goes down earlier for another reason. The downtime of a class is the sum over its outages: the length of the outage
+ * times the number of nodes of the unit. A node that is down because of two failures counts for the classes of both
+ * failures, but only once for its pool.
  */
 
 bool hr__faults_repaired(const struct hr__engine *engine, hr_node node) {
@@ -499,7 +506,8 @@ static enum hr_status finish_repair(struct hr__engine *engine, uint32_t number) 
 
 /* ---- Failures: units that fail ---------------------------------------------------------------------- */
 
-/* Notifies the jobs on a unit that the unit corrupts their results, or (`found`) that the corruption was detected. */
+/* Notifies the jobs on the nodes of a unit that their results are corrupted from now on. With `found`, notifies them
+   that the corruption was detected. */
 static enum hr_status corrupt_jobs(struct hr__engine *engine, const struct hr__fault_unit *unit, bool found) {
   enum hr_status status = HR_OK;
   for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++)
@@ -509,8 +517,8 @@ static enum hr_status corrupt_jobs(struct hr__engine *engine, const struct hr__f
   return status;
 }
 
-/* The failure of a unit is detected: its nodes go down. In elastic pools the unit works again at once, as the provider
-   replaces its nodes; in other pools it waits for repair. */
+/* Handles the detection of a failure. The nodes of the unit go down. In elastic pools, the unit works again at once,
+   because its nodes are replaced by others. In other pools, the unit is repaired, or waits for the repair crew. */
 static enum hr_status detect(struct hr__engine *engine, uint32_t number) {
   struct hr__faults *faults = engine->faults;
   struct hr__fault_unit *unit = &faults->units[number];
@@ -538,8 +546,8 @@ static enum hr_status detect(struct hr__engine *engine, uint32_t number) {
   return status == HR_OK && !is_elastic ? ask_for_repair(engine, number) : status;
 }
 
-/* The jobs of a node make no progress from now on, and no job may start there. `until_us`: when the failure is
-   detected. */
+/* Handles an undetected failure of a node. The jobs of the node make no progress from now on, and no job may start on
+   the node. `until_us`: when the failure will be detected. */
 static enum hr_status hang_node(struct hr__engine *engine, hr_pool pool, hr_node node, int64_t until_us) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
   enum hr_status status = HR_OK;
@@ -598,8 +606,8 @@ static bool is_there(const struct hr__engine *engine, const struct hr__fault_uni
   return false;
 }
 
-/* Handles a pending failure of a unit. It is ignored if it is outdated. It has no effect if the unit has already
-   failed, or if no node of the unit is up. */
+/* Handles a pending failure of a unit. The event is ignored if it is outdated. The failure has no effect if the unit
+   does not work, or if no node of the unit is up or closing. */
 static enum hr_status handle_fault(struct hr__engine *engine, uint32_t number) {
   struct hr__fault_unit *unit = &engine->faults->units[number];
   enum hr_fault_clock clock = engine->faults->processes[unit->process].spec->clock;
@@ -609,7 +617,7 @@ static enum hr_status handle_fault(struct hr__engine *engine, uint32_t number) {
     enum hr_status status = strike(engine, number);
     return status == HR_OK && clock == HR_FAULT_CLOCK_WALL ? draw_failure(engine, number) : status;
   }
-  /* A failure without effect. The clock of a single node starts again when the node comes up. */
+  /* The failure has no effect. The clock of a single node starts again when the node comes up. */
   unit->failures++;
   unit->is_drawn = false;
   bool goes_on = clock == HR_FAULT_CLOCK_WALL || engine->faults->processes[unit->process].spec->unit != HR_TIER_NODE;
@@ -640,7 +648,8 @@ static uint32_t unit_at(const struct hr__engine *engine, const struct hr__fault_
   return process->first_unit + place / process->units.nodes * process->units.per_node;
 }
 
-/* Starts the clock of a single node: with a new draw after a repair or a launch, otherwise with the remaining time. */
+/* Starts the clock of a single node that has come up. After a repair or a launch, the time until the failure is drawn.
+   Otherwise the clock continues with the remaining time. */
 static enum hr_status resume(struct hr__engine *engine, uint32_t number, bool is_elastic) {
   struct hr__fault_unit *unit = &engine->faults->units[number];
   int64_t left_us = unit->left_us;
@@ -666,8 +675,8 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
   return status;
 }
 
-/* A node has gone down, for any reason. Stops the clocks `up` of the units that consist of this node, which cannot fail
-   until the node comes up again. */
+/* A node has gone down, for any reason. Stops the clocks `up` of the units that consist of this node, because these
+   units cannot fail until the node comes up again. In elastic pools, also ends undetected failures of these units. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   struct hr__faults *faults = engine->faults;
   const struct hr__fault_pool *state = &faults->pools[pool.id];
@@ -781,8 +790,8 @@ static enum hr_status allocate(struct hr__engine *engine) {
   return made ? HR_OK : hr__out_of_memory(engine);
 }
 
-/* Initializes a unit: it works until its first failure, or it is down for the rest of its repair. In an elastic pool
-   all nodes are off at first. */
+/* Initializes a unit. The unit works until its first failure, or it is down for the rest of its repair. If its node
+   comes up later, as in elastic pools, a unit with the clock `up` has no time of its first failure yet. */
 static enum hr_status begin_unit(struct hr__engine *engine, uint32_t number) {
   struct hr__faults *faults = engine->faults;
   struct hr__fault_unit *unit = &faults->units[number];
@@ -848,7 +857,8 @@ static enum hr_status begin_process(struct hr__engine *engine, hr_pool pool, con
   return status;
 }
 
-/* Initialized after the markets and before the policy, because some nodes are down at the start. */
+/* Called after the markets have been initialized and before the policy is, because some nodes are down at the start of
+   the run. */
 static enum hr_status init(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
   bool any = false;

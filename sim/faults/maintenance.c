@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Nodes that are not available or not at full speed for reasons other than failures: maintenance, spare nodes and slow
- * nodes. Each of them is a component of the engine. The rules are in headroom/unstable/faults.h.
+ * nodes. Each of the three is a component of the engine. The rules are in headroom/unstable/faults.h.
  *
  * Maintenance. A window (struct hr_maintenance) is a maintenance of all nodes of a pool. It may be repeated. The nodes
  * are served in groups, one group after another. A window is in one of four states:
  *
- * - it waits for its next time;
- * - it is due, but another window of the pool is active, or too many nodes are down;
- * - the nodes of its present group are closed until their jobs have left;
- * - its present group is being maintained ("in work").
+ * - waiting: the window waits for its next time.
+ * - blocked: the window is due, but another window of the pool is active, or too many nodes are not up.
+ * - draining: the nodes of the present group are closed until the work on them begins.
+ * - working: the present group is being maintained; its nodes are "in work".
  *
- * At most one window of a pool is active, that is, in one of the last two states. A pending event of a window is
- * outdated, and ignored, if its time is not due_us.
+ * A window is active if it is draining or working. At most one window of a pool is active. A pending event of a window
+ * is outdated, and ignored, if its time is not due_us.
  *
- * Invariants: `held` of a node is set while its group is closed or in work; such a node is not up, and a node in work
- * is off. `n_planned` of a pool is the number of its nodes in work that have not failed.
+ * Invariants: `held` of a node is set while its group is draining or in work. A node with `held` is not up, and a node
+ * in work is off. `n_planned` of a pool is the number of its nodes in work that have not failed.
  *
  * Source of the drain with a budget: kubectl drain and PodDisruptionBudget. A failure reduces the budget but is never
  * refused. Source of the rule for jobs: a job may start on nodes of a MAINT reservation only if its time limit ends
@@ -31,9 +31,9 @@
 
 /* ---- Maintenance: planned times --------------------------------------------------------------------- */
 
-/* The maintenance of group g of a window begins at `start + g * (lead + duration)` and takes `duration`. The span of a
-   window covers all its groups, each with its lead time. In a window that repeats, all times recur after each
-   period. */
+/* According to the plan, the maintenance of group g of a window begins at `start + g * (lead + duration)` and takes
+   `duration`. The span of a window is the time for all its groups, each with its lead time. If a window is repeated,
+   all its times are repeated after each period. */
 
 static uint32_t groups_of(const struct hr_maintenance *window, uint32_t nodes) {
   return nodes ? (nodes - 1) / window->group_nodes + 1 : 0;
@@ -87,8 +87,8 @@ static int64_t common_divisor(int64_t a, int64_t b) {
   return a;
 }
 
-/* Returns whether the interval `once` overlaps the interval `other` or one of its repetitions. `_at`: begin of an
-   interval; `_us`: its length. `repeat_us`: the period of the repetitions; 0: none. */
+/* Returns whether the interval `once` overlaps the interval `other` or one of its repetitions. `_at`: the start of an
+   interval. `_us`: its length. `repeat_us`: the period of the repetitions; 0: none. */
 static bool meets(int64_t once_at, int64_t once_us, int64_t other_at, int64_t other_us, int64_t repeat_us) {
   int64_t last = 0; /* the last repetition that begins before the end of `once` */
   if (repeat_us && once_at + once_us > other_at) last = (once_at + once_us - 1 - other_at) / repeat_us;
@@ -131,7 +131,7 @@ enum window_state { WINDOW_WAITS, WINDOW_BLOCKED, WINDOW_DRAINS, WINDOW_WORKS };
 struct service_window {
   const struct hr_maintenance *spec;
   hr_pool pool;
-  int64_t planned_us; /* planned begin of the work on the first group, in the present repetition */
+  int64_t planned_us; /* when the work on the first group should begin, in the present repetition */
   int64_t due_us;     /* when the present group is closed, or its work begins or ends; HR_NEVER_US: unknown */
   int64_t work_us;    /* when the work on the present group may begin */
   uint32_t group;     /* the present group */
@@ -141,7 +141,7 @@ struct service_window {
 struct pool_plan {
   uint32_t first_window, n_windows;
   uint32_t active;                /* the active window; HR_NONE: none */
-  uint32_t n_planned, n_draining; /* nodes in work that have not failed; nodes that are closed until their jobs leave */
+  uint32_t n_planned, n_draining; /* number of nodes in work that have not failed, and of nodes in a draining group */
   int64_t touched_us;             /* time until which the accounts of the pool are complete */
 };
 
@@ -220,8 +220,8 @@ static bool has_jobs(const struct hr__engine *engine, struct node_group group) {
   return false;
 }
 
-/* Returns whether the nodes of the present group may be closed: afterwards, at most max_unavailable nodes of the pool
-   are not up. */
+/* Returns whether the nodes of the present group may be closed. This is permitted if at most max_unavailable nodes of
+   the pool are not up afterwards. */
 static bool is_allowed(const struct hr__engine *engine, const struct service_window *window) {
   const struct hr__pool *pool = &engine->cluster.pools[window->pool.id];
   struct node_group group = group_of(engine, window);
@@ -258,8 +258,8 @@ static enum hr_status close_node(struct hr__engine *engine, const struct service
   return hr__market_warn_residents(engine, node, window->work_us);
 }
 
-/* Closes the nodes of the present group, or waits until this is allowed. All nodes are marked as held before the first
-   job leaves, so that no job moves from one node of the group to another. */
+/* Closes the nodes of the present group. If this is not allowed now, the window becomes blocked. All nodes are marked
+   as held before the first job leaves, so that no job moves from one node of the group to another. */
 static enum hr_status close_group(struct hr__engine *engine, struct service_window *window) {
   struct pool_plan *plan = &engine->maintenance->pools[window->pool.id];
   struct node_group group = group_of(engine, window);
@@ -298,7 +298,7 @@ static enum hr_status begin_work(struct hr__engine *engine, struct service_windo
   return schedule(engine, window, engine->view.now_us + window->spec->duration_us, HR__PENDING_SERVICED);
 }
 
-/* Schedules another try of the blocked windows of a pool at this instant. */
+/* Schedules another attempt to close the groups of the blocked windows of a pool, at this instant. */
 static enum hr_status retry_blocked(struct hr__engine *engine, hr_pool pool) {
   const struct pool_plan *plan = &engine->maintenance->pools[pool.id];
   enum hr_status status = HR_OK;
@@ -356,7 +356,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
 
 /* ---- Maintenance: nodes and jobs -------------------------------------------------------------------- */
 
-/* `stop`: after a job has left, the work may begin. `node_up`: after a node has come up, a blocked window may begin. */
+/* After a job has left, the work on a group that waits for its jobs may begin. */
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
   const struct hr__maintenance *all = engine->maintenance;
@@ -453,9 +453,9 @@ const struct hr__component hr__component_maintenance = {
 /* ---- Spare nodes ------------------------------------------------------------------------------------ */
 
 /*
- * A pool needs `target` nodes, which is the number of its nodes minus that of its spares. If fewer nodes are present,
- * spares come up after their activation. If enough nodes are present or being activated, a node that is repaired
- * becomes a spare, so jobs are not moved back. Spares do not fail.
+ * The `target` of a pool is the number of its nodes minus the number of its spares. If fewer nodes than the target are
+ * present, spares are activated, and come up after the time of the activation. If enough nodes are present or being
+ * activated, a node that is repaired becomes a spare, so jobs are not moved back. Spares do not fail.
  *
  * If a group of nodes fails and is repaired while one of its nodes is being activated, the activation continues.
  *

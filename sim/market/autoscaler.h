@@ -22,7 +22,7 @@ struct hr__pod_kind {
   /* n_jobs: waiting jobs that are not held by a rule (is_held). n_left: number of these jobs that fit on no node */
   uint32_t n_jobs, n_left;
   uint32_t n_seen;       /* scratch */
-  uint32_t next;         /* the next kind; HR_NONE: the last one */
+  uint32_t next;         /* the next kind of the list of kinds; HR_NONE: none */
   bool is_blocked;       /* a job of the kind waits although nodes seem to have room for it */
   bool is_linked;        /* the kind is in the list of kinds */
   int32_t priority;      /* the highest priority of its waiting jobs */
@@ -188,7 +188,7 @@ int64_t hr__node_demand_oldest_us(struct hr__engine *engine, bool with_gpus);
    false, and changes nothing, if not all pods fit. Must follow hr__node_demand_find. */
 bool hr__node_demand_place(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except);
 /* hr__node_demand_begin starts to record reservations. hr__node_demand_end stops this. Unless `keeps`, it also cancels
-   all reservations since the begin. Returns `keeps`. */
+   all reservations since the start. Returns `keeps`. */
 void hr__node_demand_begin(struct hr__engine *engine);
 bool hr__node_demand_end(struct hr__engine *engine, bool keeps);
 /* Returns the kind of a running or waiting job. */
@@ -215,7 +215,8 @@ struct hr__karpenter_loop {
   struct hr__karpenter_batch batch;
   int64_t looked_us, retry_us; /* looked_us: the last look, -1: none; retry_us: the next look at jobs that still wait,
                                   HR_NEVER_US: none */
-  /* the last instant at the end of which looks and passes were possible; changes after them need a later look */
+  /* the last instant at the end of which the loops ran or could run. A change that follows at this instant is examined
+     at a later instant */
   int64_t acted_us;
   bool is_retry_due, is_look_due;
 

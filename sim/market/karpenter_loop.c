@@ -10,11 +10,14 @@
  * later and then executed. The next pass follows immediately, or after 10 s if the command removed nothing. Both loops
  * run after the policy's pass of the same instant.
  *
- * If no job or node has changed, a loop decides the same as the last time, with three exceptions: a pool without
- * capacity may be tried again, a node may now be removed, or a price has changed. So the loops run only after changes
- * and at the times of these exceptions. A request for nodes is a change, too: a pool without capacity is excluded, and
- * a requested node counts with its own size. Nodes that have not booted in time and nodes that are too old are
- * released.
+ * If no job or node has changed, a loop decides the same as the last time, with three exceptions:
+ * - A pool without capacity may be tried again.
+ * - A node may now be removed, because a delay has ended, or a budget or a template has changed.
+ * - A price has changed.
+ *
+ * So the loops run only after changes and at the times of these exceptions. A request for nodes is a change, too: a
+ * pool without capacity is excluded, and a requested node counts with its own size. Nodes that have not booted in time
+ * and nodes that are too old are released.
  *
  * New nodes: the jobs that fit on no node are placed on planned nodes, in the order of their kinds (autoscaler.c). Each
  * planned node is requested from the cheapest suitable pool. If that pool has no capacity, the next cheapest pool is
@@ -35,7 +38,7 @@ enum {
   HR__KARPENTER_RETRY,    /* jobs that still wait are examined again */
   HR__KARPENTER_PASS,     /* a pass of the loop that removes nodes is due */
   HR__KARPENTER_VALIDATE, /* the stored command is validated and executed */
-  HR__KARPENTER_SETTLE,   /* a node has booted or gone down that may be the replacement of others */
+  HR__KARPENTER_SETTLE,   /* a node has booted or gone down, and it may be the replacement of other nodes */
   HR__KARPENTER_NODE      /* this + node: the node expires, or has not booted in time */
 };
 
@@ -62,10 +65,10 @@ static inline void karpenter_batch_add(struct hr__karpenter_batch *batch, int64_
  * - It removes nodes with jobs that fit on other nodes, or that one cheaper node can replace.
  *
  * A node is empty if it has had no job for some time, and no waiting job would use it. A node has drifted if the
- * template of its node pool has changed since the node was requested. A command for drift removes one node. Empty nodes
- * precede others, and nodes that drifted earlier precede nodes that drifted later. The jobs of the node must fit on
- * other nodes and on at most one new node, at any price. The command is executed immediately, and the pass then
- * searches for the next command.
+ * template of its node pool has changed since the node was requested. A command for drift removes one node. Nodes
+ * without jobs precede nodes with jobs, and nodes that drifted earlier precede nodes that drifted later. The jobs of
+ * the node must fit on other nodes and on at most one new node, at any price. The command is executed immediately, and
+ * the pass then searches for the next command.
  *
  * hr__karpenter_try decides which nodes with jobs are removed. This file passes a description of all nodes to this
  * function, and executes the returned command. In the description, nodes of one node pool are candidates for removal.

@@ -3,18 +3,18 @@
  * Nodes that come and go: spot supply, requests and boots of nodes, queued provisioning, and pools that exist for a
  * limited time.
  *
- * The level of a spot pool is the number of its nodes that the provider offers: with level L these are nodes 0 .. L -
- * 1. The supply is a function of time (see market.h), so the time when a node is reclaimed is known in advance. A node
- * is reclaimed for one of three causes: the level drops so far that the node is not offered any more, a group
- * interruption includes the node, or the node reaches the end of its lifetime. The node gets notice a specified time
- * before it goes down (the notice period). Changes of the level are known one notice period ahead. If a drop of the
- * level will take a node within this period, the node cannot be requested any more. A change of the level therefore
- * never gives notice to a node at its launch.
+ * The level of a spot pool is the number of its nodes that the provider offers. With level L, these are the nodes with
+ * an index below L. The supply is a function of time (see market.h), so the time when a node is reclaimed is known in
+ * advance. A node is reclaimed for one of three causes: the level drops so far that the node is not offered any more, a
+ * group interruption includes the node, or the node reaches the end of its lifetime. The node gets notice a specified
+ * time before it goes down (the notice period). Changes of the level are known one notice period ahead. If a node will
+ * be reclaimed within this period because the level drops, the node cannot be requested any more. A change of the level
+ * therefore never gives notice to a node at its launch.
  *
  * A notice period can contain any number of changes of the level. Therefore, only changes that can affect the number of
  * available nodes are computed in advance. These changes form the window. The number of available nodes is the minimum
  * of the present level and of the levels in the window. If the window contains the lowest level that the market can
- * have, later steps cannot change the minimum until this step becomes present.
+ * have, later steps cannot change the minimum until the step to this level becomes present.
  */
 
 #include "headroom/market.h"
@@ -222,8 +222,7 @@ static void pop_step(struct hr__engine_market *market) {
   hr__fifo_pop(&market->window);
 }
 
-/* Updates the number of available nodes of a pool: the minimum of the level from now to the end of the next notice
-   period. */
+/* Updates the number of available nodes of a pool: the minimum of the level over the notice period that begins now. */
 static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
   const struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];

@@ -34,7 +34,7 @@ static inline void hr__price_sums_finish(struct hr__price_sums *sums) {
 /* Returns the price sum from time 0 to `to_us`. The price must have steps. */
 hr_amount hr__price_sum_stepped(const struct hr__price_sums *sums, int64_t to_us);
 
-/* Returns the price sum between two times, in micro-dollars per GPU-hour x microseconds. */
+/* Returns the price sum between two times, in (micro-dollars per GPU-hour) * microseconds. */
 static inline hr_amount hr__price_sum_between(const struct hr__price_sums *sums, int64_t from_us, int64_t to_us) {
   if (!sums->before) return (hr_amount)sums->market->price_uusd_h * (to_us - from_us);
   return hr__price_sum_stepped(sums, to_us) - hr__price_sum_stepped(sums, from_us);

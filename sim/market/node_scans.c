@@ -12,9 +12,9 @@
  * - If no pool has grown, unneeded nodes are removed.
  *
  * Growth: for each pool, the jobs that fit on no node are packed on new nodes (hr__ca_find_options). If a job would get
- * room for only some of its pods, some jobs are left out (drop_parts), and the others are packed again. The expanders
- * choose one of the pools. This pool grows together with similar pools (hr__ca_grow). Each kind of jobs has up to
- * HR__KIND_ROWS rows of pods. The node groups are the pools.
+ * room for only some of its pods, some jobs are left out (drop_parts), and the remaining jobs are packed again. The
+ * expanders choose one of the pools. This pool grows together with similar pools (hr__ca_grow). Each kind of jobs has
+ * up to HR__KIND_ROWS rows of pods. The node groups are the pools.
  *
  * Removal: a scan finds that a node is unneeded in two cases. Either the node has no job, and no waiting job would use
  * it; or its utilization is low, and all its jobs fit on other nodes. A node that was unneeded in all scans for long

@@ -7,13 +7,13 @@
  * Group interruptions are a Poisson process. Each interruption reclaims one or several nodes. The size of an
  * interruption is the number of nodes that it reclaims: one plus a geometric random variable, limited to the number n
  * of nodes of the pool. Let E be the mean size (with the limit) and r the rate at which each node is to be reclaimed.
- * The rate of interruptions is set to n r / E. Each node is then reclaimed at exactly the rate r, even if the limit
+ * The rate of interruptions is set to n * r / E. Each node is then reclaimed at exactly the rate r, even if the limit
  * reduces the sizes.
  *
  * Levels come from a record or from the model on-off. A record is repeated cyclically. In the model on-off, a zone
  * draws the lengths of its up and down periods from a separate random stream. The run begins at a random time within a
  * period (the stationary state). A period that contains a given time is longer on average than other periods. If f is
- * the density of the lengths of all periods, the length x of this period has the density x f(x) / mean. Lengths with
+ * the density of the lengths of all periods, the length x of this period has the density x * f(x) / mean. Lengths with
  * this density can be drawn in closed form for each kind of duration. The start of the run is at a uniformly
  * distributed point of the period.
  *

@@ -5,8 +5,8 @@
  * The power of a pool changes when a job starts or stops, and when a node changes its state. Before each change, the
  * pool is settled: its power times the time since the last change is added to the meter. The time in which milli-GPUs
  * were in use is added, too; from this time and the time of the nodes, the energy of jobs and of free GPUs is computed.
- * The energy of single jobs is in power.c. The energy of a job is added when the job stops before its end, or when its
- * power changes.
+ * The energy of single jobs is in power.c. It is added to the row of the job when an attempt of the job ends or its
+ * power changes. Undisturbed jobs (power.c) have no row.
  *
  * Invariant, verified in checked mode: the sum of the energy of jobs, free GPUs, nodes in transition, nodes that are
  * down and other equipment equals the meter exactly; and the energy of all jobs equals the sum over pools.
@@ -22,11 +22,11 @@
 
 enum { MILLI = 1000 };
 
-/* The battery of a pool, as whole numbers. Energies are in nanowatts x microseconds. */
+/* The battery of a pool, as whole numbers. Energies are in nanowatts * microseconds. */
 struct hr__battery {
   hr_amount capacity;
   int64_t charge_nw, store_nw; /* power from the grid while it is charged, and the part of this power that is stored */
-  int64_t discharge_nw;        /* maximum */
+  int64_t discharge_nw;        /* the maximum power that it supplies */
   int64_t lower_ug, upper_ug;  /* thresholds of the carbon intensity, in micrograms per kWh */
   struct hr__span at;          /* time until which the battery is computed */
   struct hr_battery_energy sums;
@@ -36,7 +36,7 @@ struct hr__battery {
 /* The step of a series that applies now. */
 struct hr__known_step {
   int64_t from_us, until_us, value;
-  hr_amount sum; /* the integral from the begin of the run to `from_us` */
+  hr_amount sum; /* the integral from the start of the run to `from_us` */
 };
 
 /* The meter of a pool. The power of the pool is the power of the GPUs in use, plus idle_rate times the number of free
@@ -48,10 +48,10 @@ struct hr__pool_meter {
   struct hr__watts power;
   struct hr__watts extra; /* the power of GPUs in use, minus busy_milli times the default rate */
   uint64_t busy_milli;
-  /* nodes that are on, boot, are off, are being suspended, and sleep */
+  /* number of nodes that are on, are booting, are off, are being suspended, and are asleep */
   uint32_t n_on, n_boot, n_down, n_suspended, n_asleep;
   struct hr__span touched, nodes;     /* when the pool, and the accounts of its nodes, were last settled */
-  struct hr__span busy_time, on_time; /* time x milli-GPUs in use, and time x milli-GPUs of nodes that are on */
+  struct hr__span busy_time, on_time; /* time * milli-GPUs in use, and time * milli-GPUs of nodes that are on */
   struct hr_energy extra_energy;      /* the integral of `extra` */
   /* energy of attempts until they ended or their power changed; only in checked mode */
   struct hr_energy attempts;
@@ -96,11 +96,11 @@ static inline void energy_add_units(struct hr_energy *sum, const struct hr__watt
  * Batteries are charged while the carbon intensity is low, and discharged into the load of the site while it is high.
  * The rules are those of OpenDC (SimBattery, SingleThresholdBatteryPolicy, DoubleThresholdBatteryPolicy).
  *
- * A battery has no effect on jobs, so it is computed when the load of its pool has changed, for the past time. This
- * time is divided at the steps of the carbon intensity, and where the battery becomes full or empty. In each
- * microsecond the battery takes or serves a whole number of units of energy. In the last microsecond before it is full
- * or empty, this number is the remaining room or energy. So results do not depend on the times at which the battery is
- * computed.
+ * A battery has no effect on jobs. So it is sufficient to compute it afterwards: when the load of its pool changes, for
+ * the time since it was last computed. This time is divided at the steps of the carbon intensity, and where the battery
+ * becomes full or empty. In each microsecond, the battery stores or supplies a whole number of units of energy. In the
+ * last microsecond before the battery is full, this number is the remaining room. In the last microsecond before it is
+ * empty, the number is the remaining energy. So results do not depend on the times at which the battery is computed.
  *
  * Invariant, verified in checked mode: 0 <= stored <= capacity; stored = initial + charged - loss - discharged; and the
  * integral of the power from the grid is the energy of the site + charged - discharged.
@@ -110,7 +110,8 @@ static inline void energy_add_units(struct hr_energy *sum, const struct hr__watt
 #define UG_PER_G 1e6
 #define NW_US_PER_KWH ((hr_amount)3600000000 * 1000000000000)
 
-/* Nanowatt hours are exact in a double up to 9,000 kWh; a larger capacity is rounded to its nearest double. */
+/* Converts kilowatt hours to nanowatts * microseconds, rounded to whole microwatt hours. A number of microwatt hours is
+   exact in a double up to 9,000,000 kWh. A larger energy is rounded to the nearest double. */
 static hr_amount energy_of(double kwh) {
   enum { PARTS = 1000000000 };
   return (hr_amount)llround(kwh * PARTS) * (NW_US_PER_KWH / PARTS);
@@ -128,9 +129,9 @@ static void battery_init(struct hr__battery *battery, const struct hr_power_batt
                            .sums = {.initial = initial, .stored = initial}};
 }
 
-/* The flow of energy while the carbon intensity and the load are constant: power from the grid, the part of it that is
-   stored, and power that the battery supplies to the load. The first two apply while the battery has room, the last
-   while it has energy. */
+/* The flow of energy while the carbon intensity and the load are constant. `charge_nw`: the power that the battery
+   takes from the grid while it is not full. `store_nw`: the part of this power that is stored. `serve_nw`: the power
+   that the battery supplies to the load while it is not empty. */
 struct flow {
   int64_t charge_nw, store_nw, serve_nw;
 };
@@ -156,8 +157,9 @@ static void apply(struct hr__battery *battery, const struct hr__metered_pool *of
   battery->at = to;
 }
 
-/* Returns the flow in the microsecond in which the battery becomes full or empty: the remaining energy, with its share
-   of the loss. */
+/* Returns the flow in the microsecond in which the battery becomes full or empty. A discharged battery supplies its
+   remaining energy. A charged battery stores the energy for which it has room, and takes this energy and its share of
+   the loss from the grid. */
 static struct flow last_flow(const struct hr__battery *battery, const struct flow *flow) {
   if (flow->serve_nw > 0) return (struct flow){.serve_nw = (int64_t)battery->sums.stored};
   const hr_amount room = battery->capacity - battery->sums.stored;
@@ -195,8 +197,8 @@ static void battery_advance(struct hr__battery *battery, const struct hr__metere
   }
 }
 
-/* Returns the power that the battery takes from the grid at the time until which it is computed. If it serves the load,
-   the result is negative: the negated power that it supplies. */
+/* Returns the power that the battery takes from the grid at the time until which it is computed. If the battery
+   supplies power to the load, the result is this power as a negative number. */
 static int64_t battery_power(const struct hr__battery *battery, const struct hr__metered_pool *of, int64_t load_nw) {
   const int64_t utc_us = of->carbon_begin_us + (int64_t)battery->at.us;
   const struct flow flow = flow_at(battery, hr_series_at(of->carbon, utc_us), load_nw);
@@ -204,7 +206,7 @@ static int64_t battery_power(const struct hr__battery *battery, const struct hr_
   return battery->sums.stored < battery->capacity ? flow.charge_nw : 0;
 }
 
-/* Returns whether the sums are consistent. `site`: energy of the site until the time until which the battery is
+/* Returns whether the sums are consistent. `site`: the energy that the site has used when the battery was last
    computed. */
 static bool battery_is_valid(const struct hr__battery *battery, hr_amount site) {
   const struct hr_battery_energy *sums = &battery->sums;
@@ -215,7 +217,7 @@ static bool battery_is_valid(const struct hr__battery *battery, hr_amount site) 
 
 /* ---- Meter: accounts -------------------------------------------------------------------------------- */
 
-/* Returns the integral of a series until now, from the begin of the run. `*step`: the step of the last call, which is
+/* Returns the integral of a series from the start of the run until now. `*step`: the step of the last call, which is
    updated. */
 static hr_amount integral_now(const struct hr_series *series, int64_t begin_us, hr_amount before, int64_t now_us,
                               struct hr__known_step *step) {
@@ -257,7 +259,7 @@ static void note_peak(struct hr__power *self, int64_t now_us) {
   self->touched_us = now_us;
 }
 
-/* Updates the peaks of the pool, of all pools and of all clusters, if the power until now lasted for some time. */
+/* Updates the peaks of the pool, of all pools and of all clusters. A power that lasted for no time does not count. */
 static void note_peaks(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   struct hr_pool_energy *account = meter_account(engine, pool);
@@ -489,8 +491,8 @@ int64_t hr__power_at_level(const struct hr__engine *engine, uint32_t level) {
   return nw;
 }
 
-/* Adds the energy of the jobs on a node until now. If a job uses several nodes, later calls for the same instant add
-   0. */
+/* Adds the energy until now of the jobs on a node. If a job uses several nodes, only the first call at an instant adds
+   energy of the job. */
 static enum hr_status settle_residents(struct hr__engine *engine, hr_pool pool, uint32_t node) {
   const struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   enum hr_status status = HR_OK;
@@ -553,9 +555,10 @@ void hr__power_after_node(struct hr__engine *engine, hr_pool pool) {
 /* ---- Meter: checked mode ---------------------------------------------------------------------------- */
 
 /*
- * The power of the jobs of each pool is computed again from its running jobs. The meter of each pool must be equal to
- * the sum of the uses of its energy; the energy of its jobs, as an integral of their power, must be equal to the sum
- * over their attempts; and the energy of all single jobs to the sum over pools.
+ * The power of the jobs of each pool is computed again from its running jobs. Three sums must agree:
+ * - The meter of a pool must be equal to the sum of the uses of its energy.
+ * - The energy of the jobs of a pool, as an integral of their power, must be equal to the sum over their attempts.
+ * - The sum of the energy of all jobs must be equal to the sum over the attempts in all pools.
  */
 
 /* The use of a pool by its running jobs, computed from their placements. */
@@ -820,8 +823,8 @@ int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int6
   return (int64_t)meter->busy_milli;
 }
 
-/* Returns the power that the battery of a pool takes now, negative if it serves the load. Adds its stored energy to
-   `*stored`, unless this is NULL. */
+/* Returns the power that the battery of a pool takes from the grid now. The result is negative if the battery supplies
+   power to the load. Adds the stored energy to `*stored`, unless `stored` is NULL. */
 static int64_t battery_now(const struct hr__engine *engine, const struct hr__pool_meter *meter, hr_amount *stored) {
   struct hr__battery now = *meter->battery;
   const int64_t load_nw = site_nw(&meter->power);
@@ -851,7 +854,7 @@ bool hr_view_battery(const struct hr_view *view, struct hr_battery_now *now) {
 
 int64_t hr__power_carbon_mg_h(const struct hr__engine *engine) {
   if (engine->clusters) return hr__clusters_carbon_mg_h(engine);
-  /* 10^15 nanowatts x micrograms per kWh are 1 milligram per hour */
+  /* 10^15 nanowatts * micrograms per kWh are 1 milligram per hour */
   const hr_amount units_per_mg = INT64_C(1000000000000000);
   hr_amount carbon = 0;
   for (uint32_t i = 0; engine->power && i < engine->cluster.n_pools; i++) {

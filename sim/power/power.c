@@ -131,8 +131,8 @@ static double before_losses(const struct hr_power_spec *spec, double watts, doub
   return watts;
 }
 
-/* Returns a power as whole numbers. `watts`: at the input of the conversion; `output_w`: at its output; `units`: units
-   of the result per watt. */
+/* Returns a power as whole numbers. `watts`: the power at the input of the conversion. `output_w`: the power at its
+   output. `units`: how many units of the result are one watt. */
 static struct hr__watts rate_of(const struct hr_power_spec *spec, double watts, double output_w, double units) {
   struct hr__watts rate = {.it = llround(watts * units)};
   rate.loss = rate.it - llround(output_w * units);
@@ -188,10 +188,10 @@ void hr_power_spec_destroy(struct hr_power_spec *spec) {
  *
  * Layout: three parallel arrays by step: stamps, values, and the integral from the first stamp to each stamp. If all
  * steps have the same length, a step is found by division, otherwise by bisection. The integral from the first stamp to
- * any time is a stored sum plus a part of a step, so an integral between two times takes two searches.
+ * any time is a stored sum plus a part of a step. So an integral between two times takes at most two searches.
  *
  * Invariant: stamps ascend strictly, and sums[i + 1] = sums[i] + values[i] * (stamps[i + 1] - stamps[i]). Sums are
- * 128-bit: 2^63 per step and 2^32 steps fit.
+ * 128-bit numbers, which suffices for 2^32 steps with an integral of up to 2^63 each.
  *
  * Repetition: the series covers the period from its first stamp to its end. A later time is reduced by whole periods.
  */
@@ -406,14 +406,15 @@ int64_t hr_series_begin_us(const struct hr_series *series, int64_t start_us, con
 /* ---- Energy of jobs --------------------------------------------------------------------------------- */
 
 /*
- * The energy of a job is power x time, and time is measured together with the integrals of the carbon intensity and of
+ * The energy of a job is power * time, and time is measured together with the integrals of the carbon intensity and of
  * the price (struct hr__span). So the energy of an attempt with constant power follows from its start, its end and its
- * pool. A job that ran once, from its start to its end at a constant power, is undisturbed: only the number of its pool
- * is stored, and its energy is computed when it is read. A job gets a row for the sum of its energy when it is stopped
- * before its end or when its power changes.
+ * pool. A job is undisturbed if it has only one attempt, and if this attempt has the same power from its start to its
+ * end. For such a job, only the number of its pool is stored, and its energy is computed when it is read. A job gets a
+ * row for the sum of its energy when it is stopped before its end, when its power changes, or when it starts while the
+ * power of GPUs is limited by the power budget.
  *
- * Integrals until a time are rounded down before differences are taken. So the result does not depend on whether the
- * energy is added in parts or computed at once.
+ * Integrals until a time are rounded before differences are taken. So the result does not depend on whether the energy
+ * is added in parts or computed at once.
  */
 
 /* ---- Energy of jobs: rows --------------------------------------------------------------------------- */
@@ -504,8 +505,8 @@ struct hr__watts hr__job_power(const struct hr__metered_pool *pool, const struct
   return power;
 }
 
-/* Returns the energy, between two times, of a job that was not disturbed and has `milli` milli-GPUs. self->place[job]
-   must be the number of its pool plus 1. */
+/* Returns the energy of an undisturbed job with `milli` milli-GPUs between two times. self->place[job] must be the
+   number of its pool plus 1. */
 static struct hr_energy undisturbed(const struct hr__job_energy *self, const struct hr_trace *trace,
                                     struct hr__energy_cursor *cursor, hr_job job, uint64_t milli, int64_t from_us,
                                     int64_t to_us) {

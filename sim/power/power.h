@@ -2,7 +2,7 @@
 #ifndef HR_SIM_POWER_POWER_H
 #define HR_SIM_POWER_POWER_H
 
-/* Power as whole numbers, energy as the sum of power x time, power limits of GPUs, and the energy of jobs (power.c). */
+/* Power as whole numbers, energy as the sum of power * time, power limits of GPUs, and the energy of jobs (power.c). */
 
 #include "headroom/power.h"
 #include "headroom/sim.h"
@@ -25,10 +25,10 @@ static inline void hr__watts_add(struct hr__watts *sum, const struct hr__watts *
   sum->embodied += part->embodied * times;
 }
 
-/* A time since the begin of the run, or the difference of two such times (a span). `carbon` and `price` are the
-   integrals of the carbon intensity, in milligrams per kWh x microseconds, and of the price, in micro-dollars per kWh x
-   microseconds; 0 if unknown. Integrals until a time are rounded down, and spans are differences of them. So if a run
-   is divided into spans, their sum is the same for each division. */
+/* A time since the start of the run, or the difference of two such times (a span). `carbon` is the integral of the
+   carbon intensity until this time, in milligrams per kWh * microseconds. `price` is the integral of the price, in
+   micro-dollars per kWh * microseconds. Both are 0 if unknown. The integral until a time is rounded, and a span is the
+   difference of two rounded integrals. So the sum of the spans of a run does not depend on how the run is divided. */
 struct hr__span {
   hr_amount us, carbon, price;
 };
@@ -64,7 +64,8 @@ static inline void hr__energy_add_time(struct hr_energy *sum, const struct hr__w
   if (span->price != 0) sum->price += site * span->price;
 }
 
-/* Adds the energy of a constant power for a span, which may be multiplied by a number of units. */
+/* Adds the energy of a constant power for a span. The span may be a sum of spans, each multiplied by a number of
+   units. */
 static inline void hr__energy_add(struct hr_energy *sum, const struct hr__watts *power, const struct hr__span *span) {
   int64_t site = power->it + power->facility;
   sum->it += power->it * span->us;
@@ -79,7 +80,8 @@ static inline void hr__energy_add(struct hr_energy *sum, const struct hr__watts 
 #define HR__NO_FRACTION UINT32_MAX
 
 /* Returns the power of the GPUs of a job as a share of their maximum power, in millionths, if the job or its class
-   states it; otherwise HR__NO_FRACTION. The class does not matter for replicas of services. `classes` may be NULL. */
+   states it; otherwise HR__NO_FRACTION. For replicas of services, the power that a class states is not used. `classes`
+   may be NULL. */
 static inline uint32_t hr__power_fraction(const struct hr_trace *trace, const struct hr_class_spec *classes,
                                           hr_job job) {
   if (trace->gpu_power_ppm && trace->gpu_power_ppm[job.id] != HR_NONE) return trace->gpu_power_ppm[job.id];
@@ -94,8 +96,8 @@ struct hr__power_limit {
   double gpu_w;
 };
 
-/* hr__power_limit returns the effect of the power limit of the pool on a job with this power (see hr__power_fraction).
-   hr__power_limit_at returns the effect of the limit `cap_w` instead; 0: no limit. */
+/* hr__power_limit returns the effect of the power limit of the pool on a job. `fraction_ppm`: the result of
+   hr__power_fraction for the job. hr__power_limit_at returns the effect of the limit `cap_w` instead; 0: no limit. */
 struct hr__power_limit hr__power_limit(const struct hr_power_spec *spec, uint32_t fraction_ppm);
 struct hr__power_limit hr__power_limit_at(const struct hr_power_spec *spec, double cap_w, uint32_t fraction_ppm);
 
@@ -121,16 +123,15 @@ struct hr__watts hr__other_rate(const struct hr_power_spec *spec);
 
 /* The properties of a pool that determine the energy of an attempt in it. */
 struct hr__metered_pool {
-  const struct hr_power_spec *spec; /* NULL: the power of the pool is unknown */
-  uint32_t gpus;                    /* of a node */
-  struct hr__watts default_rate;    /* of a milli-GPU of a job that does not state its power */
-  /* the electricity of the pool, and the begin of the run in its series; NULL: unknown */
-  const struct hr_series *carbon, *price;
-  int64_t carbon_begin_us, price_begin_us;
-  hr_amount carbon_before, price_before; /* integrals from the first stamp of the series to the begin of the run */
+  const struct hr_power_spec *spec;        /* NULL: the power of the pool is unknown */
+  uint32_t gpus;                           /* of a node */
+  struct hr__watts default_rate;           /* of a milli-GPU of a job that does not state its power */
+  const struct hr_series *carbon, *price;  /* the electricity of the pool; NULL: unknown */
+  int64_t carbon_begin_us, price_begin_us; /* the start of the run, in the time of each series */
+  hr_amount carbon_before, price_before;   /* integrals from the first stamp of the series to the start of the run */
 };
 
-/* The energy of a job that was disturbed (see power.c). */
+/* The energy of a job that is not undisturbed (see power.c). */
 struct hr__energy_row {
   struct hr_energy sum; /* energy until `since_us`; in a free row, since_us is the next free row */
   int64_t since_us;     /* when the present attempt began, or when its energy was last added */
@@ -140,8 +141,8 @@ struct hr__job_energy {
   struct hr__metered_pool *pools; /* the pools of all clusters of the run, by number in the whole run */
   uint32_t n_pools;
   const struct hr_class_spec *classes; /* borrowed, like the series and the power of the pools */
-  /* by job. 0: the job has no energy yet; 1 + p: the job started in pool p and was not disturbed; 1 + n_pools + r: its
-     row has the index r */
+  /* by job. 0: the job has no energy yet; 1 + p: the job started in pool p and is undisturbed; 1 + n_pools + r: its row
+     has the index r */
   uint32_t *place;
   struct hr__energy_row *rows;
   uint32_t count, capacity;
@@ -184,11 +185,13 @@ struct hr__span hr__metered_time(const struct hr__metered_pool *pool, int64_t at
 struct hr__watts hr__job_power(const struct hr__metered_pool *pool, const struct hr_trace *trace,
                                const struct hr_class_spec *classes, hr_job job, uint64_t milli, uint32_t level);
 
-/* The steps of the series in which the last job started, where the next search begins. If zero-initialized: none. */
+/* The steps of the series that applied when the last job started. The next search begins at these steps. An object
+   with all members 0 has no steps yet. */
 struct hr__energy_cursor {
   struct hr_series_cursor carbon, price;
 };
-/* As hr_result_energy, for many jobs in the order of their starts. `cursor`: the state of the last call. */
+/* Does the same as hr_result_energy, but takes less time if it is called for many jobs in the order of their starts.
+   `cursor`: the state of the last call. */
 struct hr_energy hr__result_energy_near(const struct hr_result *result, struct hr__energy_cursor *cursor, hr_job job);
 
 #endif

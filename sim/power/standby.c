@@ -4,15 +4,16 @@
  * the cluster does not permit them to work.
  *
  * A node that has been idle for some time is suspended. When jobs wait for capacity, nodes are woken, and are up after
- * their boot. The policy still decides which nodes jobs get. A sleeping node is reported to the policy as off, and a
- * waking node as booting.
+ * their boot. The policy still decides which nodes jobs get. The policy sees a sleeping node as off, and a waking node
+ * as booting.
  *
  * After each pass of the policy, the waiting jobs are assigned to capacity: first to idle nodes and to nodes that boot,
  * and then to sleeping nodes, which are woken. Jobs that wait because of a rule of the policy (carbon, quota) wake no
- * node. A job that seems to fit but does not start, because of fragmentation or topology, wakes one node at a time.
+ * node. A job may have enough free GPUs and still not start, because of fragmentation, topology or other resources of
+ * nodes. Such a job wakes one node, if no node that it accepts is booting.
  *
- * Invariants: a node that falls asleep or sleeps is off, a node that wakes is booting, and a held node is closing
- * without jobs. `waiting` contains all waiting jobs.
+ * Invariants: a node that is being suspended or asleep is off, a node that wakes up is booting, and a held node is
+ * closing and has no jobs. `waiting` contains all waiting jobs.
  *
  * Sources: Slurm, power saving guide (SuspendTime, ResumeTimeout, SuspendExcNodes); queues with setup times (Gandhi,
  * Harchol-Balter and Adan, 2010).
@@ -24,12 +25,12 @@
 #include "sim/market/market.h"
 #include "sim/power/power.h"
 
-/* The mode of a node: awake, being suspended, asleep, waking up, or held by the power budget. A held node is closed and
-   has no jobs, so it draws the power of an idle node. */
+/* The mode of a node: awake (STANDBY_NONE), being suspended, asleep, waking up, or held by the power budget. A held
+   node is closed and has no jobs, so it draws the power of an idle node. */
 enum standby_mode { STANDBY_NONE, STANDBY_FALLING, STANDBY_ASLEEP, STANDBY_WAKING, STANDBY_HELD };
 
 struct standby_node {
-  int64_t due_us; /* awake: when it falls asleep if it is still idle; falling or waking: when this ends */
+  int64_t due_us; /* awake: when it is suspended if it is still idle; falling or waking: when its mode ends */
   uint8_t mode;   /* enum standby_mode */
 };
 
@@ -38,12 +39,12 @@ struct standby_pool {
   uint32_t n_in[STANDBY_HELD + 1];    /* number of nodes in each mode */
   /* scratch of a search: GPUs of idle and booting nodes that are not assigned to a waiting job yet */
   uint64_t room_milli;
-  bool is_wanted;  /* a job waits that accepts the pool and is not held by a rule */
+  bool is_wanted;  /* some waiting job may be placed in the pool and does not wait because of a rule */
   bool is_refused; /* after the last pass, the budget did not permit a node to be woken */
-  bool has_demand; /* budget: some job waits and accepts the pool */
-  int64_t busy_nw; /* budget: maximum additional power of a milli-GPU when it works */
-  /* budget: maximum additional power of a node: when it is woken, when it has booted and works, and when it is repaired
-     and idle */
+  bool has_demand; /* budget: some waiting job may be placed in the pool */
+  int64_t busy_nw; /* budget: the maximum power of a milli-GPU that works, minus the power of a free milli-GPU */
+  /* budget: differences between powers of a node. wake_nw: maximum while it boots or works, minus asleep. booted_nw:
+     maximum while it works, minus booting. repaired_nw: idle, minus down. A negative difference counts as 0 */
   int64_t wake_nw, booted_nw, repaired_nw;
 };
 
@@ -57,11 +58,13 @@ struct hr__standby {
   enum hr_status status; /* first error of a search */
   int64_t budget_nw;     /* 0: none */
   bool caps;             /* the power of GPUs is limited if the cluster would otherwise exceed the budget */
-  int64_t touched_us;
-  /* instant of the last pass after which jobs waited and none ran; `turns`: number of such passes at that instant */
+  int64_t touched_us;    /* time until which the accounts of the budget are complete */
+  /* the last call of next_turn, and the number of further passes that it has requested at this instant (see next_turn).
+     In the first of these passes, pool 0 gets the whole budget, in the next one pool 1, and so on */
   int64_t turn_us;
   uint32_t turns;
-  /* number of jobs that have been waiting since touched_us while nodes are held; 0: the budget has no effect */
+  /* number of jobs that have been waiting since touched_us while the budget kept some node from working; 0: the budget
+     has had no effect */
   uint32_t bound_jobs;
 };
 
@@ -111,7 +114,8 @@ static bool standby_suits(const struct hr__engine *engine, hr_job job, hr_pool p
  * limits is reserved instead (see HR__CAP_LEVELS). After each pass, all pools get the first level at which the budget
  * suffices. As a result, more nodes are open, and jobs run slower while many of them work.
  *
- * Invariant, in checked mode: the power of all pools is at most the budget.
+ * Invariant, verified in checked mode: the power of all pools is at most the budget. If the budget may limit the power
+ * of GPUs, this is verified for the last level of the power limits.
  *
  * Source: power as a resource of a scheduler, as in the power capping of Slurm (layouts/power) and oversubscription of
  * the provisioned power (Fan, Weber and Barroso, ISCA 2007).
@@ -195,8 +199,9 @@ static int64_t replaced_nw(const struct hr__engine *engine, uint32_t pool) {
   return milli * most - taken_nw;
 }
 
-/* Returns the part of the budget that would be left in this case: all free GPUs work, including GPUs of booting nodes,
-   and all nodes that are down are repaired and idle. */
+/* Returns the part of the budget that would be left in this case: all free GPUs work, including the GPUs of waking
+   nodes; the policy gives all GPUs in use to the jobs that draw the most power, if it may do so; and all nodes that are
+   down are repaired and idle. A negative result means that the budget does not suffice for this case. */
 static int64_t headroom_nw(const struct hr__engine *engine) {
   int64_t left = engine->standby->budget_nw -
                  hr__power_at_level(engine, engine->standby->caps ? HR__CAP_LEVELS : engine->speeds.level);
@@ -277,9 +282,9 @@ static void find_demand(struct hr__engine *engine) {
   }
 }
 
-/* Closes idle nodes, the last ones first, until headroom_nw is at least `need_nw`, or no such node is left. First
-   closes nodes of pools without demand, then, with `all_pools`, of the other pools. `but`: a pool of which no node is
-   closed; HR_NONE: none. */
+/* Closes idle nodes until headroom_nw is at least `need_nw` or no idle node may be closed. First closes nodes of pools
+   without demand, and then, if `all_pools` is true, nodes of the other pools. Begins with the last node of the last
+   pool. `but`: a pool of which no node is closed; HR_NONE: none. */
 static enum hr_status make_headroom(struct hr__engine *engine, int64_t need_nw, bool all_pools, uint32_t but) {
   enum hr_status status = HR_OK;
   for (int demand = 0; demand <= (int)all_pools; demand++)
@@ -292,8 +297,9 @@ static enum hr_status make_headroom(struct hr__engine *engine, int64_t need_nw, 
   return status;
 }
 
-/* Opens held nodes of a pool, as the budget permits. If the pool has demand, closes nodes of pools without demand for
-   this; if it `leads`, closes nodes of all other pools. */
+/* Opens as many held nodes of a pool as the budget permits. `demand`: whether the pool has demand. If so, idle nodes of
+   pools without demand are closed, so that more nodes of this pool can be opened. `leads`: idle nodes of all other
+   pools are closed for the same purpose. */
 static enum hr_status open_pool(struct hr__engine *engine, uint32_t pool, bool demand, bool leads) {
   const struct standby_pool *self = &engine->standby->pools[pool];
   int64_t need_nw = self->busy_nw * node_milli(engine, pool);
@@ -349,8 +355,8 @@ static enum hr_status set_speeds(struct hr__engine *engine) {
   return status;
 }
 
-/* Sets the first level of the power limits at which the budget suffices. At the last level it always suffices, because
-   the power at this level was reserved. */
+/* Sets the first level of the power limits at which the budget suffices. The budget always suffices at the last level,
+   because the power at this level was reserved. */
 enum hr_status hr__budget_limit(struct hr__engine *engine) {
   const int64_t budget_nw = engine->standby->budget_nw;
   uint32_t level = 0;
@@ -372,8 +378,9 @@ static bool any_refused(const struct hr__engine *engine) {
   return false;
 }
 
-/* If jobs wait and no job runs, the open nodes may be unsuitable for them. Then further passes are made at the same
-   instant; in each of them, another pool gets the whole budget. Returns whether there is such a pass now. */
+/* If jobs wait and no job runs, the open nodes may be unsuitable for the waiting jobs. Then further passes are made at
+   the same instant, at most one for each pool. In each of these passes, another pool gets the whole budget. Returns
+   whether such a pass must be made now. */
 static bool next_turn(struct hr__engine *engine) {
   struct hr__standby *all = engine->standby;
   if (all->turn_us != engine->view.now_us) all->turns = 0;
@@ -383,7 +390,7 @@ static bool next_turn(struct hr__engine *engine) {
   return true;
 }
 
-/* After a pass: requests another pass at this instant if a held node could be opened for waiting jobs. */
+/* Called after a pass. Requests another pass at this instant if a held node could be opened for waiting jobs. */
 static enum hr_status budget_after(struct hr__engine *engine) {
   struct hr__standby *all = engine->standby;
   if (all->budget_nw == 0) return HR_OK;
@@ -477,7 +484,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   return HR_OK;
 }
 
-/* The nodes of a job that has left may fall asleep. */
+/* The nodes of a job that has left are suspended after `idle_us` if they are still idle. */
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
   const struct hr_power_sleep *sleep = engine->standby->pools[placement->pool.id].sleep;
@@ -537,8 +544,8 @@ static uint32_t wake_nodes(struct hr__engine *engine, hr_pool pool, uint32_t cou
   return woken;
 }
 
-/* Assigns capacity of a pool to a waiting job. Wakes nodes for it if enough nodes sleep. Returns whether the job fits,
-   or at least one node was woken for it. */
+/* Assigns capacity of a pool to a waiting job. If the capacity does not suffice but enough nodes sleep, wakes nodes for
+   the job. Returns whether the job fits, or at least one node was woken for it. */
 static bool make_room(struct hr__engine *engine, hr_pool number, uint64_t asked_milli, enum hr_status *status) {
   struct standby_pool *pool = &engine->standby->pools[number.id];
   uint64_t size_milli = (uint64_t)engine->cluster.pools[number.id].spec->gpus_per_node * 1000;
@@ -574,7 +581,7 @@ static void serve_job(struct hr__engine *engine, hr_job job) {
     if (standby_suits(engine, job, (hr_pool){i})) boots = wake_nodes(engine, (hr_pool){i}, 1, &all->status) > 0;
 }
 
-/* Wakes nodes until `min_awake` nodes are awake. */
+/* Wakes nodes until `min_awake` nodes are up, closing or booting. */
 static void keep_awake(struct hr__engine *engine, hr_pool number) {
   const struct standby_pool *pool = &engine->standby->pools[number.id];
   const struct hr__pool *self = &engine->cluster.pools[number.id];
@@ -583,8 +590,8 @@ static void keep_awake(struct hr__engine *engine, hr_pool number) {
     wake_nodes(engine, number, pool->sleep->min_awake - awake, &engine->standby->status);
 }
 
-/* Returns whether the remaining waiting jobs must be examined: some node sleeps, or no waiting job has been found yet
-   that may be placed in a certain pool with nodes that can sleep. */
+/* Returns whether the remaining waiting jobs must be examined. This is necessary in two cases: some node sleeps and may
+   be woken, or it is not known yet whether jobs wait for some pool with nodes that can sleep (`is_wanted` is false). */
 static bool must_search(const struct hr__engine *engine) {
   const struct hr__standby *all = engine->standby;
   if (all->n_asleep) return true;
@@ -625,7 +632,8 @@ static enum hr_status fall_asleep(struct hr__engine *engine, hr_pool pool, hr_no
   return status == HR_OK ? schedule(engine, node, sleep->suspend_us) : status;
 }
 
-/* A node has been idle for `idle_us`. While jobs wait for its pool, it remains awake. */
+/* Suspends a node that has been idle for `idle_us`. While jobs wait for its pool, the node remains awake, unless the
+   power budget holds it. */
 static enum hr_status end_idle(struct hr__engine *engine, hr_pool pool, hr_node node) {
   enum { RETRY_US = 1000000 };
   const struct standby_pool *self = &engine->standby->pools[pool.id];
@@ -671,7 +679,7 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
   return sleep ? schedule(engine, node, sleep->idle_us) : HR_OK;
 }
 
-/* A node that failed while it was waking up or held is no longer in this mode: it comes up after its repair. */
+/* A node that goes down while it is waking up or held leaves this mode. It comes up after its repair. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   (void)pool;
   uint8_t mode = engine->standby->nodes[node.id].mode;

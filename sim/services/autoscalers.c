@@ -161,7 +161,7 @@ static int64_t changed_since(const struct hr__hpa_event *events, uint32_t n_even
   return sum;
 }
 
-/* Returns the number at the begin of a policy's period. The period ends now. */
+/* Returns the number at the start of a policy's period. The period ends now. */
 static int64_t at_start(const struct hr__hpa_policy *policy, const struct hr__hpa_history *history, int64_t now_us,
                         int64_t current) {
   const int64_t since_us = now_us - policy->period_us;
@@ -447,8 +447,8 @@ static int64_t activated(const struct hr__keda_spec *spec, int64_t current) {
   return spec->min > 0 ? spec->min : 1;
 }
 
-/* Returns the number for an inactive service. After the cooldown, this is `idle` if it is set, otherwise the
-   minimum. */
+/* Returns the number for an inactive service. During the cooldown, and while decreases are paused, the number does not
+   change. Otherwise it is `idle` or, if `idle` is not set, the minimum. */
 static int64_t deactivated(const struct hr__keda_spec *spec, int64_t current, int64_t inactive_us) {
   const bool cools = inactive_us >= 0 && inactive_us <= spec->cooldown_us;
   if (cools || spec->pauses_in) return current;

@@ -38,7 +38,7 @@ struct hr__knative_maximum {
 /* The state of one autoscaler. All bytes zero: no panic. */
 struct hr__knative {
   bool panics;
-  int64_t panic_us;  /* when the load last exceeded the threshold */
+  int64_t panic_us;  /* when the load last reached the threshold */
   int64_t max_panic; /* largest wanted number during the panic */
   /* wanted numbers during the delay in decreasing order, the oldest first: a ring of [HR__KNATIVE_MAX_DELAY_TICKS] */
   struct hr__knative_maximum *delayed;
@@ -96,9 +96,9 @@ struct hr__hpa_measured {
   enum hr__hpa_metric metric;
   const struct hr__hpa_pod *pods; /* [n_pods] */
   uint32_t n_pods;
-  int64_t value; /* value of the last two metrics, in thousandths */
+  int64_t value; /* HR__HPA_VALUE and HR__HPA_AVERAGE_VALUE: the value, in thousandths */
   bool has_value;
-  int64_t target; /* percent, or thousandths */
+  int64_t target; /* HR__HPA_UTILIZATION: percent; other metrics: thousandths */
   double tolerance;
 };
 
@@ -222,7 +222,7 @@ struct hr__nvcf_spec {
   float up_threshold, down_threshold; /* percent */
   float up_factor, down_factor;
   struct hr__nvcf_stickiness up, down; /* {1, 1}: only the newest sample */
-  float decay;                         /* of the weights of older samples in the average */
+  float decay; /* in the average, the weight of the sample that is i samples old is exp(-decay * i) */
 };
 
 /* Returns the number by utilization, at least 1. `samples` are percentages, the oldest first; n_samples may be 0. */

@@ -5,8 +5,9 @@
  *
  * A replica is a chain of workers, one for each pipeline stage. Most replicas have one worker. A worker has a queue of
  * prompts and a queue of decodes, and runs one iteration after another. If a prompt waits and the queued decodes do not
- * have too much context, the iteration processes prompts. Otherwise it processes decodes. After an iteration, decodes
- * return to the end of the queue. As in simdistserve, a request of n output tokens decodes n times after its prompt.
+ * have too much context, the iteration processes prompts and, with `chunked`, decodes in the remaining room. Otherwise
+ * it processes only decodes. After an iteration, decodes return to the end of the queue. As in simdistserve, a request
+ * of n output tokens decodes n times after its prompt.
  *
  * Replicas may be added or removed. A prompt is assigned only to a ready replica. If no decode replica is ready at the
  * end of a prompt, the request waits at the replica of its prompt until a decode replica is ready. The requests of a
@@ -28,8 +29,9 @@
 
 struct phase_request {
   uint32_t rest;  /* tokens of the prompt that are not in an iteration yet */
-  uint32_t chunk; /* tokens of the present iteration */
-  /* index of this iteration among all iterations with prompts; 0: the request has not begun on this replica */
+  uint32_t chunk; /* tokens of the prompt in the present iteration */
+  /* number of the iteration that took its last chunk, in the order of all iterations that take prompts; 0: no chunk was
+     taken on this replica, or the prompt is complete */
   uint32_t number;
   uint32_t decoded;  /* number of decode iterations so far */
   uint32_t at;       /* its replica; HR_NONE: none */
@@ -246,8 +248,8 @@ static void hand_over(struct hr__phase_replicas *all, uint32_t id) {
 
 /* ---- Iterations ------------------------------------------------------------------------------------- */
 
-/* Adds whole prompts to an iteration or, with `chunked`, parts of prompts. With `chunked`, the room is reduced twice by
-   each part, as in the original. */
+/* Adds whole prompts to an iteration or, with `chunked`, parts of prompts. With `chunked`, each part reduces the room
+   for further parts by twice its tokens, as in simdistserve. */
 static void take_prompts(struct hr__phase_replicas *all, struct worker *worker) {
   const struct hr_service *service = all->service;
   uint32_t room = service->limits.max_batch_tokens, sum = 0, most = service->limits.max_sequences;
@@ -421,7 +423,7 @@ bool hr__phases_step(struct hr__phase_replicas *all) {
 
 /* ---- Losses ----------------------------------------------------------------------------------------- */
 
-/* Takes the memory of a request and returns the request to the owner. */
+/* Frees the memory of a request and returns the request to the owner. */
 static void lose(struct hr__phase_replicas *all, uint32_t id) {
   struct phase_request *state = &all->states[id];
   const uint32_t all_tokens = hr_request_new_tokens(all->requests, id) + state->decoded;
@@ -473,7 +475,8 @@ static void take_moving(struct hr__phase_replicas *all, uint32_t number) {
   }
 }
 
-/* Sends requests that are in transfer to a lost replica to other replicas, in the order of their events. */
+/* Cancels all transfers of memory to a lost replica, and begins transfers to other replicas instead, in the order of
+   the cancelled events. */
 static void turn_round(struct hr__phase_replicas *all, uint32_t number) {
   for (;;) {
     const struct event *first = NULL;

@@ -4,12 +4,12 @@
  * suffices for one more token of each steady sequence, only the other sequences are handled one by one. Otherwise, and
  * with `steps`, all sequences are handled one by one, with the same result.
  *
- * Sources: `vllm-v0`, `sarathi` and `orca` are the schedulers of microsoft/vidur; `orca-splitwise` is the instance of
- * Mutinifni/splitwise-sim; `vllm-v1` is vllm-project/vllm, v1/core/sched/scheduler.py.
+ * Sources: `vllm-v0`, `sarathi` and `orca` follow the schedulers of microsoft/vidur. `orca-splitwise` follows the
+ * instances of Mutinifni/splitwise-sim. `vllm-v1` follows vllm-project/vllm, v1/core/sched/scheduler.py.
  *
  * Three engines do not add requests to a running batch:
  * - `static`: one iteration processes a batch of prompts, and further iterations decode until the longest sequence
- *   ends. The other sequences remain in the batch, and all results are returned at its end.
+ *   ends. The other sequences remain in the batch, and all results are returned at the end of the batch.
  * - `dynamic-batch`: one pass processes a batch, as in NVIDIA Triton (core/src/dynamic_batch_scheduler.cc).
  * - `single`: c servers serve requests without batches. Requests are served first come, first served, each by one
  *   server; or all n requests are served at once, each at the rate min(1, c / n) of a server (processor sharing).
@@ -275,7 +275,8 @@ static void form_static(struct hr__replica *replica) {
     const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = hr__new_tokens(replica, id);
     const uint64_t blocks = hr__blocks_for(limits, hr__sequence_of(replica, id)->total);
     if (prompt > longest) longest = prompt;
-    /* prompts are padded to the longest prompt; a prompt that became too long on a lost replica runs alone */
+    /* prompts are padded to the longest prompt. A prompt can be too long because it includes tokens that a killed
+       replica had produced; it then runs alone */
     const bool is_long = (replica->n_batch + 1) * longest > limits->max_batch_tokens;
     if (hr__free_memory(replica) < blocks || (is_long && replica->n_batch > 0)) break;
     admit(replica);
@@ -447,14 +448,15 @@ static uint32_t lesser(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-/* Takes the memory of a sequence and inserts the sequence at the begin of the queue. The tokens that it has produced
-   are computed again. */
+/* Frees all memory of a sequence and inserts the sequence at the front of the queue. The tokens that it has processed
+   must be computed again. */
 static void restart(struct hr__replica *replica, uint32_t id) {
   struct hr__sequence *sequence = hr__sequence_of(replica, id);
   hr__give_back_memory(replica, id);
   replica->has_restarted = true;
   hr__note_lost_tokens(replica, id);
-  /* Vidur also shortens a prompt that is not complete; the rest is then produced token by token */
+  /* Vidur shortens even a prompt that is not complete; the rest of the prompt is then produced like output, token by
+     token */
   const bool keeps_prompt = replica->service->engine == HR_SERVICE_VLLM_V1 && !sequence->is_decoding;
   if (!keeps_prompt) sequence->prompt = sequence->processed;
   sequence->processed = 0;
@@ -570,7 +572,8 @@ static void decode_running(struct hr__replica *replica) {
   replica->n_running = n_left;
 }
 
-/* Adds chunks of the prompts that have begun, then of waiting prompts. */
+/* Adds chunks of the prompts that have begun, then of waiting prompts, to a batch with `decodes` tokens of decoding
+   sequences. The batch gets at most chunk_tokens tokens. */
 static void add_chunks(struct hr__replica *replica, uint32_t decodes) {
   const struct hr_service_limits *limits = &replica->service->limits;
   uint32_t room = limits->chunk_tokens > decodes ? limits->chunk_tokens - decodes : 0, n_left = 0;
@@ -672,9 +675,9 @@ static bool extend(struct hr__replica *replica, uint32_t id, uint32_t next, uint
   return true;
 }
 
-/* Adds the steady sequences to the batch. If one sequence with an incomplete prompt was admitted after them, adds a
-   part of this prompt, too. If the token budget or the memory does not suffice, or if other sequences are running, adds
-   nothing and returns false. Then each sequence must be handled separately. */
+/* Adds the steady sequences to the batch. If one other sequence is running, and was admitted after the steady ones,
+   adds a part of its incomplete prompt, too. If the token budget or the memory does not suffice, or if further
+   sequences are running, adds nothing and returns false. Then each sequence must be handled separately. */
 static bool run_steady(struct hr__replica *replica, uint32_t *budget) {
   const struct hr__steady *steady = &replica->steady;
   const uint64_t free = hr__free_memory(replica), growth = hr__steady_need(replica);

@@ -341,7 +341,7 @@ enum hr_status hr__replica_withdraw(struct hr__engine *engine, struct hr__replic
   return hr__notify_policy(engine, &event);
 }
 
-/* Returns the keys of the autoscaler that make the number of replicas change less often, for a message. */
+/* Returns text for an error message: the keys of the autoscaler that make the number of replicas change less often. */
 static const char *delays_of(enum hr_autoscaler policy) {
   switch (policy) {
   case HR_AUTOSCALE_SCHEDULE:
@@ -406,7 +406,7 @@ static enum hr_status add_replicas(struct hr__engine *engine, struct hr__fleet_s
       continue;
     }
     number = find_place(service, places, HR__PLACE_FREE);
-    if (number == HR_NONE) break; /* all other places have replicas that drain */
+    if (number == HR_NONE) break; /* some places have replicas that drain or were withdrawn at this instant */
     status = submit_replica(engine, service, number);
   }
   return status;
@@ -497,7 +497,7 @@ static void shift(struct hr_fleet *fleet, int64_t by_us) {
   trace->origin_us -= by_us;
 }
 
-/* Sets `origin_us`, the begin of the run in the clock of the requests. */
+/* Sets `origin_us`, the start of the run in the clock of the requests. */
 static enum hr_status find_origin(struct hr_fleet *fleet, const struct hr_trace *input, struct hr_error *error) {
   const struct hr_fleet_config *config = &fleet->config;
   const bool has_jobs = input && fleet->n_input > 0;
@@ -657,7 +657,7 @@ const struct hr_service_result *hr_fleet_result(const struct hr_fleet *fleet, ui
   return &fleet->of[service].result;
 }
 
-/* ---- Fleet: begin ----------------------------------------------------------------------------------- */
+/* ---- Fleet: start of a run -------------------------------------------------------------------------- */
 
 /* Sets the feeds of a service: the services with requests that can spill over directly to this one. */
 static bool find_feeds(struct hr_fleet *fleet, uint32_t index) {

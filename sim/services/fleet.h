@@ -27,7 +27,7 @@ enum hr__replica_place_state {
 
 struct hr__replica_place {
   uint8_t state;   /* enum hr__replica_place_state */
-  bool is_initial; /* submitted at the begin of the run */
+  bool is_initial; /* submitted at the start of the run */
   bool is_delayed; /* `until_us` includes the delay of its GPUs (has_gpus in replica_jobs.c) */
   bool must_load;  /* starting: its weights are a data set, which is not loaded yet */
   bool is_counted; /* its cold start is counted in the result */
@@ -103,18 +103,18 @@ static inline bool hr__fleet_is_here(const struct hr_fleet *fleet, const struct 
 
 /* ---- Services of a run ------------------------------------------------------------------------------ */
 
-/* Opens a service at the begin of a run. HR_NO_MEMORY is the only error. */
+/* Opens a service at the start of a run. HR_NO_MEMORY is the only error. */
 enum hr_status hr__fleet_open_service(struct hr__engine *engine, uint32_t index);
 /* At the end of the run, closes the accounts of replicas that still run, adds the results of the services to the
    digest, and removes the rows that were not used. */
 void hr__fleet_settle(struct hr__engine *engine);
 /* Frees the services, also after an error. */
 void hr__fleet_close(struct hr__engine *engine);
-/* hr__fleet_check is used in checked mode. It compares the replicas with their jobs and their requests. */
 struct hr__running;
 /* Checks, after hr__fleet_settle, that the GPU times of the replicas of each service add up. In a run of several
    clusters, all services are checked. */
 enum hr_status hr__fleet_check_settled(const struct hr__engine *engine);
+/* Used in checked mode: compares the replicas with their jobs and their requests. */
 enum hr_status hr__fleet_check(const struct hr__engine *engine, const struct hr__running *running);
 
 /* ---- Changes of replicas (fleet.c) ------------------------------------------------------------------ */

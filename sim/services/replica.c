@@ -184,7 +184,7 @@ void hr__steady_add(struct hr__replica *replica, uint32_t id) {
   sequence->processed -= steady->clock;
 }
 
-/* Gives a sequence that has left the heap the true values of `processed` and `memory`. */
+/* Sets `processed` and `memory` of a sequence that has left the heap to their actual values. */
 static void leave(struct hr__replica *replica, uint32_t id) {
   struct hr__steady *steady = &replica->steady;
   struct hr__sequence *sequence = hr__sequence_of(replica, id);

@@ -5,9 +5,9 @@
  * replica that is not needed any more drains, and then its job ends. If the job is interrupted or preempted, its
  * requests return to the router, and the job waits again.
  *
- * Layout: each service has at most one valid entry in the heap of the engine: its next decision, the next change of a
- * replica, or the end of its requests. The requests of a service are advanced to the present time only at its entry in
- * the heap and at the events of its jobs.
+ * Layout: each service has at most one valid entry in the heap of the engine, for the earliest of its next events
+ * (next_event_us()). The requests of a service are advanced to the present time only at this entry, at the events of
+ * its jobs, and when a service is advanced to which its requests can spill over.
  *
  * fleet.c opens and closes the services of a run, and checks their invariants.
  */
@@ -125,9 +125,9 @@ static enum hr_status note_replicas(const struct hr__engine *engine, struct hr__
 
 /* ---- The event of a service ------------------------------------------------------------------------- */
 
-/* Called when a starting replica has reached `until_us`. Returns whether its cold start has ended. The begin of a cold
-   start can be delayed: MIG instances had to be created first, or the GPUs had too little free memory. Then the
-   function moves the end of the cold start by this delay and returns false. */
+/* Called when a starting replica has reached `until_us`. Returns whether its cold start has ended. A cold start begins
+   late if MIG instances had to be created first, or if the GPUs had too little free memory. Then the function moves the
+   end of the cold start by this delay and returns false. */
 static bool has_gpus(const struct hr__engine *engine, struct hr__replica_place *place) {
   const struct hr__engine_attempt *attempt = hr__attempt(engine, (hr_job){place->job});
   if (attempt->phase != HR__PHASE_BACKING_OFF && place->is_delayed) return true;
@@ -505,8 +505,8 @@ static enum hr_status notice(struct hr__engine *engine, hr_job job, struct hr__j
   return HR_OK;
 }
 
-/* Called when a job has ended or was rejected. If a job was rejected without having been withdrawn, the service can
-   have no replicas. */
+/* Called when a job has ended or was rejected. If a job was rejected for another reason than its withdrawal, its
+   service can never get replicas. */
 static void forget(struct hr__engine *engine, hr_job job) {
   uint32_t number;
   struct hr__fleet_service *service = service_of(engine, job, &number);
@@ -515,7 +515,7 @@ static void forget(struct hr__engine *engine, hr_job job) {
   service->is_rejected |= engine->reason[job.id] != HR_REASON_WITHDRAWN;
 }
 
-/* ---- Begin of a run ------------------------------------------------------------------------------- */
+/* ---- Start of a run ------------------------------------------------------------------------------- */
 
 static bool is_needed(const struct hr__engine *engine) {
   return engine->config->fleet != NULL;

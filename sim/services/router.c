@@ -12,8 +12,8 @@
  * requests than `room` is chosen. If no replica has room, the replica with the fewest incomplete requests is chosen.
  *
  * `weighted`: stride scheduling. Each request of a replica increases a number, the pass of the replica, by 1 / weight.
- * A request goes to the replica that has the lowest pass after this increase. A new replica starts with the pass of the
- * last chosen replica.
+ * A request goes to the replica that has the lowest pass after this increase. A new replica starts with the pass that
+ * the last chosen replica had before it was chosen. Replicas with weight 0 get requests only if no others are ready.
  *
  * Spill-over to a pool or market: while the predicted wait is above the bound, only replicas in the pools of `spill.to`
  * get requests; otherwise only the other replicas. If no such replica is ready, all ready replicas can get requests.
@@ -184,7 +184,7 @@ int64_t hr__service_last_us(const struct hr__service_run *service) {
   return last_us;
 }
 
-/* ---- Admission: begin and end ----------------------------------------------------------------------- */
+/* ---- Admission: start and end ----------------------------------------------------------------------- */
 
 static bool open_feeds(struct hr__service_run *service, const struct hr__service_config *config) {
   struct hr_service_requests *received = config->received;

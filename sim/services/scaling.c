@@ -3,7 +3,7 @@
  * Autoscaling of services: measures the load of a service at fixed instants, and applies the rules of its autoscaler.
  * For the autoscaler `slo`, the file also predicts the latency of a service.
  *
- * Layout: a ring of samples with sums since the begin of the run, so that the mean over any window is a difference of
+ * Layout: a ring of samples with sums since the start of the run, so that the mean over any window is a difference of
  * two samples. If metrics have a delay, a sample that is older by this delay is used as the newest one. Decisions are
  * made at multiples of the interval.
  */
@@ -37,8 +37,8 @@ struct hr__slo_demand {
  *
  * The slots of a replica are the sequences that it can run at once; `max_sequences` and its memory limit their number.
  * The capacity of a replica is its number of slots divided by the time of a request if all slots are in use. The wait
- * for a slot is the wait in a queue with one server for each slot of its replicas. It is nearly zero if the number of
- * slots is large, and infinite if the capacity is below the rate.
+ * for a slot is the wait in a queue with one server for each slot of the replicas that share the queue. This wait is
+ * nearly zero if the number of slots is large, and infinite if the capacity is below the rate.
  */
 
 static double iteration_s(const struct hr_service_cost *cost, double prompts, double decodes, double context) {
@@ -129,8 +129,8 @@ static double missed_of(const struct hr_service *spec) {
   return 1 - (spec->slo.attainment > 0 ? spec->slo.attainment : 0.95);
 }
 
-/* Returns the time of an iteration of decodes on each of `c` replicas that use the share `share` of their time for
-   decodes; 0: these replicas cannot serve the load. */
+/* Returns the mean time from one decode iteration to the next on each of `c` replicas that use the share `share` of
+   their time for decodes; 0: these replicas cannot serve the load. */
 static double decode_iteration_s(const struct hr_service *spec, struct hr__slo_demand all, uint32_t c, double share) {
   const struct hr_service_phase_rules *rules = &spec->phases;
   const double context = all.prompt + all.output / 2, rate = all.rate * all.output / c / share;
@@ -191,10 +191,13 @@ static double regular_share(struct hr__slo_demand demand, double utilization) {
   return fmax(1 - less, 0.01);
 }
 
-/* Returns the wait for one of many places that only the share `missed` of all requests exceeds; HUGE_VAL: the places do
-   not suffice. It differs from wait_s() in two points. Erlang's probability is Sakasegawa's approximation (1977), which
-   needs no loop. The result is multiplied by Allen and Cunneen's factor for the variance of arrivals and of service
-   times. The variance of service times is assumed to be that of the outputs. */
+/* Returns the wait for one of `places` servers that only the share `missed` of all requests exceeds; HUGE_VAL: the
+   servers do not suffice. It differs from wait_s() in three points:
+   - Erlang's probability is Sakasegawa's approximation (1977), which needs no loop.
+   - The wait is multiplied by Allen and Cunneen's factor for the variance of arrivals and of service times. The
+     variance of service times is assumed to be that of the outputs.
+   - The probability is multiplied by regular_share(), and the wait is divided by it, so that the mean wait does not
+     change. */
 static double place_wait_s(double places, struct hr__slo_demand demand, double service_s, double missed) {
   const double load = demand.rate * service_s;
   if (load >= places) return HUGE_VAL;
@@ -453,8 +456,8 @@ static void record_second(struct hr__scaler *scaler, int64_t now_us) {
 }
 
 /* Makes the decision of Knative if its rules want no replica. The last replica remains during the first stable window
-   after the activation. After this window, it remains until no replica has been wanted for the grace period and the
-   retention period. */
+   after the activation. After this window, it remains until no replica has been wanted for the grace period or the
+   retention period, whichever is longer. */
 static struct hr__scale_choice to_zero(struct hr__scaler *scaler, int64_t now_us, uint32_t wanted) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
   const struct hr__scale_choice stays = {wanted > 1 ? 1 : wanted, HR_SCALE_LOAD};
@@ -533,7 +536,7 @@ static struct hr__scale_choice by_keda(struct hr__scaler *scaler, int64_t now_us
     const enum hr_scale_reason reason = wanted == 0 ? HR_SCALE_IDLE : HR_SCALE_ACTIVATION;
     return (struct hr__scale_choice){(uint32_t)wanted, reason};
   }
-  /* the number of idle services may be below the minimum */
+  /* the number of replicas of an idle service may be below the minimum */
   if (wanted != state.wanted) return (struct hr__scale_choice){(uint32_t)wanted, HR_SCALE_LOAD};
   return by_hpa(scaler, now_us, state);
 }
@@ -602,7 +605,8 @@ static double dispersion(const struct hr__scaler *scaler) {
 
 /* Returns the rate at which waiting requests must be served in addition to arriving requests. If more requests wait
    than arrive within the goal for the first token (or the end-to-end goal), the last of them misses this goal. The
-   excess should be served within the interval between decisions or within the goal, whichever is longer. */
+   excess should be served within the interval between decisions or within the goal, whichever is longer. Without such a
+   goal, the window of the autoscaler is used instead. */
 static double backlog_rate(const struct hr__scaler *scaler, double rate, uint32_t waiting) {
   const struct hr_service_slo *slo = &scaler->spec->slo;
   const double goal_s = (slo->ttft_ms > 0 ? slo->ttft_ms : slo->e2e_ms) / 1000;
@@ -782,7 +786,7 @@ static bool open_window(struct hr__knative_window *window, int64_t window_us) {
 static bool open_knative(struct hr__scaler *scaler) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
   const uint32_t initial = hr__scaler_initial(scaler);
-  /* with more than one replica at the begin, Knative starts in panic mode */
+  /* with more than one replica at the start, Knative begins in panic mode */
   if (initial > 1) scaler->knative = (struct hr__knative){.panics = true, .max_panic = initial};
   if (scale->scale_down_delay_us > 0)
     scaler->knative.delayed = calloc(HR__KNATIVE_MAX_DELAY_TICKS, sizeof *scaler->knative.delayed);

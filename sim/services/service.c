@@ -77,7 +77,7 @@ void hr__service_set_starting(struct hr__service_run *service, uint32_t count, i
   service_note_cold(service, HR__TICKS(at_us - service->origin_us));
 }
 
-/* Must be called when a request begins (`sign` is -1) or ends (`sign` is 1) to wait at the router. Waits after its
+/* Must be called when the wait of a request at the router begins (`sign` is -1) or ends (`sign` is 1). Waits after its
    first iteration do not count. */
 static void service_count_cold(struct hr__service_run *service, uint32_t id, int sign) {
   if (service->result->scheduled_us[id] == HR_NEVER_US) service->result->cold_us[id] += sign * cold_clock_us(service);
@@ -285,8 +285,10 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
   service->n_held += service->n_ready == 0;
 }
 
-/* Returns a time at which a replica that begins iterations will have received another request; HR_NEVER_US: no such
-   time is known. The result is certain if only one replica is ready. With several ready replicas, it is very likely. */
+/* Returns a time at which a replica that begins iterations will probably have received another request; HR_NEVER_US: no
+   such time is known. If one replica is ready, it gets the next request. If n are ready, it very likely gets one of the
+   next 4 * n requests. The time only limits a series of iterations: a series that ends too early is continued, and an
+   arrival ends a series that is too long. */
 static int64_t horizon_ticks(const struct hr__service_run *service) {
   const uint64_t ahead = service->n_ready > 1 ? (uint64_t)4 * service->n_ready : 0, id = service->next + ahead;
   const struct hr_service_requests *requests = service->requests;
@@ -380,8 +382,8 @@ static void arrivals(struct hr__service_run *service, int64_t at_us) {
   begin_touched(service);
 }
 
-/* Removes a request that has waited for too long from its queue. If the request prevented others from being admitted,
-   the batch of its replica changes at the end of the present iteration. */
+/* Removes a request that has waited for too long from its queue. If the request was the first of the queue, others
+   after it may now be admitted, so the batch of its replica may change at the end of the present iteration. */
 static void drop(struct hr__service_run *service, uint32_t id) {
   const uint32_t number = service->result->replica[id];
   service->result->state[id] = HR_REQUEST_TIMED_OUT;

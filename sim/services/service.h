@@ -28,9 +28,10 @@ struct hr__batch_load {
   uint64_t prompts, squares, decodes, context;
 };
 
-/* The times of iterations that differ only in the context. Iteration i takes
-   base_ticks + unit_ticks * floor((first + i * step) / divisor). `first` and `step` are stored as quotient and
-   remainder of their division by `divisor`. */
+/* The times of successive iterations that differ only in the context. Iteration i, from 0, takes
+   base_ticks + unit_ticks * floor((first + i * step) / divisor). With `factor` of struct hr__pricing, `first` is
+   factor * (context of iteration 0), and `step` is factor * (growth of the context from one iteration to the next).
+   Both are stored as quotient and remainder of their division by `divisor`. */
 struct hr__price {
   int64_t base_ticks, unit_ticks;
   uint64_t divisor, first_quotient, first_rest, step_quotient, step_rest;
@@ -40,11 +41,12 @@ struct hr__price {
 struct hr__pricing {
   const struct hr_service_cost *cost;
   bool is_linear; /* the cost has neither knots nor phases, so `factor` and `divisor` are the same for all loads */
-  /* is_linear, and all terms but that of the context are whole microseconds: prices need no floating point */
+  /* the cost is linear, and all its terms except that of the context are whole numbers of microseconds that are not too
+     large. Prices are then computed without floating point */
   bool is_whole;
   int64_t fixed_ticks, prompt_ticks, sequence_ticks; /* the terms in ticks; set only if `is_whole` */
   int64_t unit_ticks;
-  uint64_t factor, divisor; /* a token of context takes unit_ticks * factor / divisor */
+  uint64_t factor, divisor; /* a token of context takes unit_ticks * factor / divisor; set only if `is_linear` */
 };
 
 struct hr__pricing hr__pricing_of(const struct hr_service_cost *cost);
@@ -66,7 +68,7 @@ struct hr__price_run {
 };
 
 /* Sums the times of successive iterations, and stops after `most` iterations (at least 1) or after the first iteration
-   that ends at `until_ticks` or later. `until_ticks` is relative to the begin of the first iteration. */
+   that ends at `until_ticks` or later. `until_ticks` is relative to the start of the first iteration. */
 struct hr__price_run hr__price_sum(const struct hr__price *price, uint32_t most, int64_t until_ticks);
 /* Returns the time of one iteration in microseconds, not rounded. */
 double hr__cost_us(const struct hr_service_cost *cost, const struct hr__batch_load *load);
@@ -88,7 +90,8 @@ double hr__phases_ms(const struct hr_service_phases *phases, const struct hr__ba
  * Steady sequences that take their next block of memory in the same iteration are counted together. Other sequences
  * with memory are in the list `running` or in the batch.
  *
- * Invariant: `used` is the sum of the memory of all sequences of the replica, in blocks (`orca-splitwise`: in tokens).
+ * Invariant: `used` is the memory that is allocated to all sequences of the replica, in blocks (`orca-splitwise`: in
+ * tokens).
  *
  * Time: ticks of 2^-16 microseconds, which are rounded only in results, so that iterations of fractional
  * microseconds add up exactly.
@@ -101,7 +104,7 @@ struct hr__sequence {
   uint32_t processed;
   /* in blocks or tokens. Of steady sequences with blocks, it is updated only when they stop being steady */
   uint32_t memory;
-  uint32_t order;     /* place among the running sequences */
+  uint32_t order;     /* running sequences are handled by ascending order */
   uint32_t unstarted; /* tokens of the prompt to compute; 0 after the prompt has yielded a token on this replica */
   bool is_decoding;   /* the prompt is complete */
 };
@@ -130,7 +133,7 @@ struct hr__steady {
   uint64_t *ends;
   uint32_t count; /* of sequences */
   uint32_t clock; /* counts iterations; may overflow */
-  uint32_t phase; /* the number of these iterations modulo block_tokens */
+  uint32_t phase; /* the number of counted iterations modulo block_tokens */
   /* [block_tokens]: number of sequences with each phase, (processed - clock) modulo block_tokens; NULL: memory does not
      grow */
   uint32_t *phases;
@@ -139,7 +142,8 @@ struct hr__steady {
   uint64_t context;    /* number of tokens that they have processed */
 };
 
-/* The engine `single`: a request in service yields its first or its last token at `at` (see engines.c). */
+/* The engine `single`: an event of a request in service. The request yields its first or its last token at `at`. This
+   is a time in ticks or, with processor sharing, an amount of service in ticks (see engines.c). */
 struct hr__due {
   double at;
   uint32_t id;
@@ -164,9 +168,11 @@ struct hr__replica {
   bool with_steady;    /* the steady sequences are in the batch, too */
   struct hr__due *due; /* [n_due] `single`: heap of requests in service */
   uint32_t n_due;
-  double done_ticks; /* `single`: the service that a request would have received if it was always in service */
-  /* without a batch: time from begin_ticks to the next event of `single`, or to the end of the wait of `dynamic-batch`;
-     otherwise 0 */
+  /* `single` with processor sharing: the service that a request would have received if it had been in service since the
+     replica was last empty */
+  double done_ticks;
+  /* of a replica without a batch: with `single`, the time from begin_ticks to its next event; with `dynamic-batch`, the
+     time from begin_ticks for which it waits for more requests. Otherwise 0 */
   int64_t wait_ticks;
   uint32_t *admitted; /* [n_admitted]: sequences that left the queue for this batch; room for max_sequences */
   uint32_t n_admitted;
@@ -176,7 +182,7 @@ struct hr__replica {
   uint32_t n_held;            /* sequences with memory */
   uint64_t used;              /* memory */
   uint64_t capacity, watermark;
-  int64_t begin_ticks; /* begin of the present iterations */
+  int64_t begin_ticks; /* start of the present iterations */
   int64_t end_ticks;   /* end of the last of them; HR_NEVER_US: the replica is idle */
   int64_t last_ticks;  /* the time that the last of them takes */
   uint32_t n_repeats;  /* number of successive iterations with this batch */
@@ -185,11 +191,11 @@ struct hr__replica {
   bool has_restarted;  /* a sequence lost its memory when the batch was formed */
   int64_t busy_ticks;  /* time in iterations, including the present iterations up to end_ticks */
   uint16_t *restarts;  /* by request: how often the request lost its memory */
-  /* by request: sum of the times from each loss of memory to the next token, as in the result. Between a loss and this
-     token, the time of the loss is already subtracted, so the value is negative */
+  /* by request: sum of the times from each loss of memory after the first token to the next token, as in the result.
+     Between a loss and this token, the time of the loss is already subtracted, so the value is negative */
   int64_t *preempted_us;
   uint64_t iterations, recomputed_tokens;
-  uint64_t used_sum, used_peak;     /* `used` over all iterations */
+  uint64_t used_sum, used_peak;     /* sum and maximum of `used` over all iterations */
   struct hr_service_result *result; /* gets the losses of memory; the owner sets it */
   bool is_ready;                    /* the router may assign requests to the replica; the owner sets it */
   /* the time since which the replica is ready without an iteration; HR_NEVER_US: not idle */
@@ -222,16 +228,17 @@ void hr__replica_close(struct hr__replica *replica);
    at this time a request is expected that would change the batch. Returns false if no sequence can run; the replica is
    then idle. */
 bool hr__replica_begin(struct hr__replica *replica, int64_t now_ticks, int64_t horizon_ticks);
-/* Ends the present series of iterations earlier: with the first iteration that ends at `at_ticks` or later. If `after`
-   is set, with the first iteration that ends later than `at_ticks`. */
+/* Ends the present series of iterations earlier: with the first iteration that ends at `at_ticks` or later or, if
+   `after` is set, with the first iteration that ends later than `at_ticks`. A wait without a batch (`wait_ticks`) ends
+   at `at_ticks`. */
 void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after);
 /* Ends the present iterations. `event` is called for each sequence that has produced its first or its last token in
    them. */
 typedef void hr__sequence_event(void *context, uint32_t id, bool is_first, bool is_last);
 void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, void *context);
-/* Stops the replica at `now_ticks`. Iterations that are complete by then count; `event` is called as above. All
-   sequences lose their memory, and are then in the queue in no particular order. The tokens that they have produced
-   become part of their prompts, and are computed again. */
+/* Stops the replica at `now_ticks`. First ends the iterations that are complete at this time, and calls `event` for
+   them as hr__replica_end does. Then all sequences lose their memory. They are in the queue afterwards, in no
+   particular order. The tokens that they have produced become part of their prompts, and are computed again. */
 void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequence_event *event, void *context);
 
 /* ---- Replicas: for engines -------------------------------------------------------------------------- */
@@ -295,7 +302,7 @@ static inline uint64_t hr__steady_need(const struct hr__replica *replica) {
 void hr__engine_form(struct hr__replica *replica);
 /* Engines that do not add requests to a running batch. hr__end_static, hr__end_dynamic and hr__end_single end the
    present iterations. hr__stop_single returns the requests in service to the queue. hr__static_rest returns the number
-   of tokens until the longest sequence of the batch ends. */
+   of iterations until the longest sequence of the batch ends. */
 void hr__end_static(struct hr__replica *replica, hr__sequence_event *event, void *context);
 void hr__end_dynamic(struct hr__replica *replica, hr__sequence_event *event, void *context);
 void hr__end_single(struct hr__replica *replica, hr__sequence_event *event, void *context);
@@ -414,13 +421,12 @@ struct hr__feed {
   uint32_t n_taken;
 };
 
-/* Data of a replica for routers: its rank in the order of pools, its stride and pass, and whether it is used only for
-   spill-over. */
+/* Data of a replica for routers that distinguish pools (see router.c). */
 struct hr__replica_role {
-  uint32_t rank;
-  /* each request advances `pass` by `stride`, which is the inverse of the weight; stride 0: weight 0 */
+  uint32_t rank; /* `first-available`: position of its pool in the configured order */
+  /* `weighted`: each request increases `pass` by `stride`, which is 2^40 / weight; stride 0: weight 0 */
   uint64_t stride, pass;
-  bool is_over;
+  bool is_over; /* its pool is one to which requests spill over */
 };
 
 struct hr__service_run {
@@ -428,8 +434,8 @@ struct hr__service_run {
   const struct hr_service_requests *requests; /* with feeds: `received` */
   struct hr_service_result *result;
   uint32_t next; /* the next request that arrives */
-  /* own: the requests that arrive at this service first. With feeds, own_next is the index of the next of them, and
-     `received` has all requests in the order in which they arrived */
+  /* own: the requests of this service, without those that other services send to it. With feeds, own_next is the index
+     of the next own request that arrives, and `received` has all requests in the order in which they arrived */
   const struct hr_service_requests *own;
   uint32_t own_next;
   struct hr_service_requests *received;
@@ -443,8 +449,9 @@ struct hr__service_run {
   uint32_t n_replicas, n_heads;      /* the first n_heads replicas get requests from the router */
   struct hr__replica *replicas;      /* [n_replicas] */
   uint32_t *ready, n_ready;          /* [n_ready]: replicas that get requests, in ascending order */
-  uint32_t *outstanding;             /* by replica: requests that are not complete */
-  uint64_t *tokens;                  /* by replica: tokens of prompts that wait, plus one for each decoding sequence */
+  uint32_t *outstanding;             /* by replica: number of its requests that are not complete */
+  /* by replica: tokens to compute of all prompts that have not yielded a token, plus one for each decoding sequence */
+  uint64_t *tokens;
   /* loads of the ready replicas, if the router compares all of them; otherwise empty */
   struct hr__tournament loads;
   struct hr__sequence_queue waiting; /* requests that found no ready replica, in order of arrival */
@@ -453,16 +460,16 @@ struct hr__service_run {
   bool *is_touched;                  /* by replica */
   struct hr__replica_role *roles;    /* by replica; NULL: the router needs none */
   uint32_t *candidates;              /* [n_ready] scratch of routers with roles */
-  uint64_t last_pass;                /* of the replica that `weighted` chose last */
+  uint64_t last_pass;                /* pass of the replica that `weighted` chose last, before the choice */
   uint32_t n_waiting;                /* number of requests that wait for their first iteration */
-  uint32_t oldest;                   /* all requests with lower ids have begun their first iteration */
+  uint32_t oldest;                   /* no request with a lower id waits for its first iteration */
   /* moving mean of the time from the first iteration of a request to its end; 0: unknown */
   int64_t mean_us;
   bool wants_replica; /* a request found no ready replica */
   uint64_t n_routed, n_completed, n_refused, n_timed_out;
   uint64_t n_held;             /* number of requests that had to wait for a ready replica */
   uint64_t lost_tokens;        /* tokens of killed replicas that must be computed again */
-  uint32_t n_outstanding;      /* number of requests that have arrived and are not complete */
+  uint32_t n_outstanding;      /* number of requests that wait or are served */
   hr_amount outstanding_ticks; /* sum of n_outstanding over time, up to counted_ticks */
   int64_t counted_ticks;
   hr_amount ready_ticks; /* sum of n_marked over time, up to ready_from_ticks */
@@ -513,8 +520,9 @@ static inline uint32_t hr__service_ready(const struct hr__service_run *service) 
 static inline uint32_t hr__service_unplaced(const struct hr__service_run *service) {
   return service->waiting.count + (service->phases ? hr__phases_held(service->phases) : 0);
 }
-/* Returns how many of `count` replicas only decode. The replicas are divided in the proportion of the engine's
-   settings, with at least one replica of each kind. Returns 0 for other engines and for fewer than two replicas. */
+/* `disaggregated`: returns how many of `count` replicas only decode. The replicas are divided in the proportion of
+   `prefill_replicas` and `decode_replicas`, rounded, with at least one replica of each kind. Returns 0 for other
+   engines and for fewer than two replicas. */
 static inline uint32_t hr__service_decoders(const struct hr_service *spec, uint32_t count) {
   const uint64_t heads = spec->phases.prefill_replicas, all = heads + spec->phases.decode_replicas;
   if (spec->engine != HR_SERVICE_DISAGGREGATED || count < 2) return 0;
@@ -581,10 +589,10 @@ void hr__router_note(struct hr__service_run *service, uint32_t number);
 
 /*
  * Computes how many replicas a service wants. A scaler has samples of the load of a service, and the settings and the
- * state of its autoscaler (autoscalers.h). Times are relative to the begin of the run.
+ * state of its autoscaler (autoscalers.h). Times are relative to the start of the run.
  */
 
-/* The load of a service, summed since the begin of the run. */
+/* The load of a service, summed since the start of the run. */
 struct hr__load_sample {
   double outstanding_s;    /* sum of outstanding requests over time */
   double busy_s;           /* time in which replicas ran iterations, summed over replicas */
@@ -638,9 +646,9 @@ void hr__scaler_close(struct hr__scaler *scaler);
 /* Returns whether the autoscaler can change the number of replicas. */
 bool hr__scaler_is_active(const struct hr__scaler *scaler);
 /* Returns a time after which the wanted number is assumed not to change any more, if requests wait and nothing else
-   happens. It is the sum of all delays and windows of the autoscaler, plus a day. */
+   happens. It is the sum of all delays, windows and periods of the autoscaler, plus a day. */
 int64_t hr__scaler_patience_us(const struct hr__scaler *scaler);
-/* Returns the wanted number at the begin of the run. */
+/* Returns the wanted number at the start of the run. */
 uint32_t hr__scaler_initial(const struct hr__scaler *scaler);
 /* Takes a sample. Must be called at each multiple of `sample_us`. At multiples of `interval_us`, also makes a decision,
    stores it in `*choice` and returns true. Otherwise returns false. */

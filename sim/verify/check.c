@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checked mode. Each check has three steps. First it finds the running jobs through their pending events. Then it
- * computes the state from these jobs, and compares the result with the state that the engine maintains: free GPUs per
- * node, per pool and in the index, counts of jobs, the order of the event heap, the GPU inventory, and MIG instances.
- * Last, it calls the hooks `check` of all active components. Temporary memory comes from malloc. This code is not
- * optimized for speed.
+ * Checked mode. Each check has three steps. First it finds the running jobs, and checks the order of the event heap. A
+ * running job has a pending event, writes to shared storage, or has flows of data. Then the check computes the state
+ * from these jobs and compares the result with the state that the engine maintains: free GPUs per node, per pool and in
+ * the index, the GPU inventory with its MIG instances, and counts of jobs. Last, it calls the hooks `check` of all
+ * active components. Temporary memory comes from malloc. This code is not optimized for speed.
  */
 
 #include "sim/cluster/cluster.h"
