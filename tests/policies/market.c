@@ -15,6 +15,7 @@ struct market_case {
   const char *rule;
   uint32_t n_jobs;
   int64_t submit_s[MAX_JOBS], work_s[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS];        /* 0: 1 GPU */
   struct hr_level_step levels[4]; /* capacity of the spot pool; at_us is in seconds here */
   uint32_t n_levels;
   const char *set[4][2]; /* parameters: key and value */
@@ -46,7 +47,7 @@ static int64_t event_time_s(const struct log *log, enum hr_event_kind kind, uint
   return -1;
 }
 
-/* Jobs with one GPU. Pools: a reserved pool of another GPU type, spot nodes at 1 $/h and on-demand nodes at 3 $/h.
+/* Pools: a reserved pool of another GPU type, spot nodes at 1 $/h and on-demand nodes at 3 $/h.
    Nodes have one GPU and boot in 60 s. */
 static void run_case(struct market_case c, struct log *log) {
   char name[] = "pool", gpu[] = "T4", other[] = "L4", list[] = "T4";
@@ -56,7 +57,7 @@ static void run_case(struct market_case c, struct log *log) {
   for (uint32_t i = 0; i < c.n_jobs; i++) {
     submit_us[i] = c.submit_s[i] * S;
     work_us[i] = c.work_s[i] * S;
-    gpus[i] = 1;
+    gpus[i] = c.gpus[i] ? c.gpus[i] : 1;
   }
   for (uint32_t i = 0; i < c.n_levels; i++) c.levels[i].at_us *= S;
   struct hr_trace trace = {.source = "test",
@@ -219,6 +220,23 @@ static void idle_nodes_are_released_down_to_the_minimum(void) {
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, ON_DEMAND, 2), 1060);
 }
 
+/* Job 0 waits for a node that boots from 0 to 60 s. Job 1, the first in order from 10 s on, needs this node and three
+   others, which boot from 10 to 70 s. The idle time of the first node ends at 65 s, but job 1 needs the node. */
+static void nodes_of_the_first_job_are_not_released(void) {
+  struct log log;
+  run_case((struct market_case){.rule = "on-demand-only",
+                                .n_jobs = 2,
+                                .submit_s = {0, 10},
+                                .work_s = {100, 100},
+                                .gpus = {1, 4},
+                                .set = {{"order", "largest"}, {"backfill", "strict"}, {"idle_release_s", "5"}}},
+           &log);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, ON_DEMAND, 0), 70);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 3), 10);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 4), -1);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, ON_DEMAND, 1), 170);
+}
+
 static void spot_share_is_limited(void) {
   struct log log;
   run_case(
@@ -233,4 +251,5 @@ static void spot_share_is_limited(void) {
 TEST_MAIN("market", TEST(spot_first_waits_uses_on_demand_and_returns), TEST(job_does_not_return_before_its_end),
           TEST(one_node_for_each_job_that_stops_waiting), TEST(job_returns_although_nothing_happens),
           TEST(spot_first_prefers_available_spot), TEST(on_demand_only_acquires_no_spot),
-          TEST(idle_nodes_are_released_down_to_the_minimum), TEST(spot_share_is_limited))
+          TEST(idle_nodes_are_released_down_to_the_minimum), TEST(nodes_of_the_first_job_are_not_released),
+          TEST(spot_share_is_limited))
