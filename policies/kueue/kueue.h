@@ -257,12 +257,12 @@ struct hr__kueue_queue {
   uint32_t n_groups;
   struct hr__kueue_preemption preemption;
   struct hr__kueue_fungibility fungibility;
-  bool strict;             /* StrictFIFO */
-  bool inactive;           /* a flavor or an admission check is missing, or it is stopped */
+  bool strict;             /* queueing strategy StrictFIFO */
+  bool inactive;           /* a flavor or an admission check is missing, or the queue is stopped */
   bool usage_based;        /* admission fair sharing orders the workloads */
   uint32_t first_admitted; /* list of workloads that use quota, linked by next_admitted */
-  const bool *delays;      /* by flavor: nodes are provisioned after the quota is reserved, so that pods are placed in a
-                              second pass; NULL: no flavor */
+  const bool *delays; /* by flavor: its nodes are provisioned after the quota is reserved, so that pods are placed in a
+                         second pass; NULL: this is the case for no flavor */
   uint32_t least_preferred; /* variants of a workload migrate to this flavor or to earlier ones; HR_NONE: to all */
   int64_t generation;       /* counts how often its allocatable quota rose */
 };
@@ -345,9 +345,10 @@ struct hr__kueue_workload {
   uint32_t previous_admitted, next_admitted;
   const uint32_t *allowed; /* flavors that a variant of the workload may use; NULL: all */
   uint32_t n_allowed;
-  const bool *suits;                         /* by flavor: its nodes can run the pods; NULL: all */
-  const bool *suits_part;                    /* the same by part of the nodes (hr__tas_nodes); NULL: all */
-  const struct hr__kueue_workload *replaced; /* slice of the same job with quota that this one replaces; NULL: none */
+  const bool *suits;      /* by flavor: its nodes can run the pods; NULL: all */
+  const bool *suits_part; /* by part of the nodes (hr__tas_nodes): they can run the pods; NULL: all */
+  const struct hr__kueue_workload
+      *replaced;        /* slice of the same job, with quota, that this workload replaces; NULL: none */
   const int32_t *tried; /* bookmarks of the last attempt by pod set and resource (n_resources per pod set); -1: start
                            with the first flavor. NULL: no last attempt */
 };
@@ -591,8 +592,8 @@ static inline bool hr__kueue_borrows_with(const struct hr__kueue_tree *tree, uin
 }
 
 /* The height of the lowest cohort above the queue whose quota suffices for an additional amount. Returns 0 if the quota
-   of the queue suffices, and the height of the root if no quota suffices. `*may_reclaim` is set to true if the quota of
-   a node below the root suffices; NULL is accepted. */
+   of the queue suffices or the queue has no cohort, and the height of the root if no quota suffices. `*may_reclaim` is
+   set to true if the quota of a node below the root suffices; NULL is accepted. */
 uint32_t hr__kueue_borrow_level(const struct hr__kueue_tree *tree, uint32_t queue, uint32_t pair, int64_t amount,
                                 bool *may_reclaim);
 
@@ -635,8 +636,6 @@ static inline struct hr__kueue_share hr__kueue_share_lowest(void) {
 }
 
 /* ---- Workloads (kueue.c) ------------------------------------------------------------------------------- */
-
-/* Small rules about workloads: priority, order of the queue, requests, usage, and the list of workloads with quota. */
 
 /* The events of a workload that change its place in the queue. */
 struct hr__kueue_history {

@@ -38,11 +38,14 @@ struct hr__share_problem {
 /*
  * Solves the problem in two steps.
  *
- * Step 1 maximizes the level, up to `max_level`. The level is the minimum of the scaled rates of all jobs: scale_k x
- * sum_p speed[k][p] x share[k][p] >= level,  sum_p share[k][p] <= 1, sum_k jobs_k x gpus_k x share[k][p] <=
- * pool_gpus[p],  share >= 0 Step 2 fixes that level. With prices, it minimizes the cost: sum over k and p of * jobs_k x
- * gpus_k x price[p] x share[k][p]. Without prices, it maximizes the sum of the scaled rates of all jobs; in the *
- * result, no job can get more unless another job gets less.
+ * Step 1 maximizes the level, up to `max_level`. The level is the minimum of the scaled rates of all jobs:
+ *   scale_k x sum_p speed[k][p] x share[k][p] >= level,  sum_p share[k][p] <= 1,
+ *   sum_k jobs_k x gpus_k x share[k][p] <= pool_gpus[p],  share >= 0
+ *
+ * Step 2 fixes that level. With prices, it minimizes the cost:
+ *   sum_k sum_p jobs_k x gpus_k x price[p] x share[k][p]
+ * Without prices, it maximizes the sum of the scaled rates of all jobs; in the result, no job can get more unless another
+ * job gets less.
  *
  * `share`: [n_kinds][n_pools], written, rounded to 1e-9. Returns HR_NO_MEMORY if the solver fails. Problems that meet
  * the conditions above always have a solution, so lack of memory is the only possible cause.
