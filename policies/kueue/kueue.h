@@ -348,13 +348,16 @@ struct hr__kueue_workload {
   const bool *suits;      /* by flavor: its nodes can run the pods; NULL: all */
   const bool *suits_part; /* by part of the nodes (hr__tas_nodes): they can run the pods; NULL: all */
   const struct hr__kueue_workload
-      *replaced;        /* slice of the same job, with quota, that this workload replaces; NULL: none */
-  const int32_t *tried; /* bookmarks of the last attempt by pod set and resource (n_resources per pod set); -1: start
-                           with the first flavor. NULL: no last attempt */
+      *replaced; /* slice of the same job, with quota, that this workload replaces; NULL: none */
+  /* bookmarks of the last attempt, [pod set][resource]: index, in the resource group, of the last flavor that was
+   * tried; the next attempt starts with the flavor after it; -1: it starts with the first flavor. NULL: no last attempt
+   */
+  const int32_t *tried;
 };
 
 /* ---- Assignment ---- */
 
+/* DEFERRED_FIT: fits after workloads that are already being preempted have left. */
 enum hr__kueue_mode { HR__KUEUE_NO_FIT, HR__KUEUE_PREEMPT, HR__KUEUE_DEFERRED_FIT, HR__KUEUE_FIT };
 
 /* The reasons for which a workload does not get quota, from the mildest to the most severe. */
@@ -375,8 +378,8 @@ enum hr__kueue_reason {
 struct hr__kueue_choice {
   uint32_t resource, flavor;
   enum hr__kueue_mode mode;
-  int32_t tried; /* bookmark */
-  int32_t borrow;
+  int32_t tried;  /* bookmark, see `tried` of hr__kueue_workload */
+  int32_t borrow; /* borrow level (hr__kueue_borrow_level) */
 };
 
 struct hr__kueue_attempt {
@@ -393,18 +396,18 @@ struct hr__kueue_pod_set_assignment {
   struct hr__kueue_choice *choices;  /* in ascending order of resources */
   struct hr__kueue_attempt *attempts;
   uint32_t n_requests, n_choices, n_attempts;
-  bool imperfect;               /* some flavor does not simply fit */
+  bool imperfect;               /* some flavor fits only with preemption, or not at all */
   bool failed;                  /* no flavor was found for some resource, or the flavors contradict each other */
   enum hr__kueue_reason reason; /* of a failure without attempts */
   const struct hr__kueue_placement *placement;
-  bool placement_pending, placement_ready; /* delayed topology request */
+  bool placement_pending, placement_ready; /* the placement is chosen in a second pass; it was chosen in this pass */
 };
 
 struct hr__kueue_assignment {
   struct hr__kueue_pod_set_assignment *pod_sets; /* in the order of processing, up to the first that failed */
   uint32_t n_pod_sets;
   enum hr__kueue_mode mode;
-  int32_t borrowing; /* borrow level */
+  int32_t borrowing; /* the maximum borrow level of its choices */
   struct hr__kueue_usage *usage;
   uint32_t n_usage;
   enum hr__kueue_reason reason; /* if the mode is HR__KUEUE_NO_FIT */

@@ -44,8 +44,8 @@ struct hr__share_problem {
  *
  * Step 2 fixes that level. With prices, it minimizes the cost:
  *   sum_k sum_p jobs_k x gpus_k x price[p] x share[k][p]
- * Without prices, it maximizes the sum of the scaled rates of all jobs; in the result, no job can get more unless another
- * job gets less.
+ * Without prices, it maximizes the sum of the scaled rates of all jobs. In the result, no job can get more unless
+ * another job gets less.
  *
  * `share`: [n_kinds][n_pools], written, rounded to 1e-9. Returns HR_NO_MEMORY if the solver fails. Problems that meet
  * the conditions above always have a solution, so lack of memory is the only possible cause.
