@@ -38,7 +38,7 @@ static uint32_t largest_node(const struct hr__kueue_engine *self, uint32_t accep
   return most;
 }
 
-/* The tasks of a job as the engine places them. */
+/* The tasks of a job as the engine places them. A task with more GPUs than any node has is split into equal parts. */
 static struct hr_request request_of(const struct hr__kueue_engine *self, uint32_t job, const struct hr_need *need) {
   const struct hr_trace *jobs = self->jobs;
   if (need->request != HR_NONE) return hr_cluster_requests(self->cluster)->request[need->request];
@@ -539,7 +539,7 @@ void hr__kueue_sample(struct hr__kueue_engine *self) {
 /* The minimum time between evictions of the same workload. Kueue queues inadmissible workloads again in batches of this
    period. */
 #define EVICTION_US HR_SECOND_US
-enum { MAX_REPEATED = 12 }; /* doublings of this time */
+enum { MAX_REPEATED = 12 }; /* maximum number of doublings of EVICTION_US */
 /* MAX_LOSSES: how often a workload may lose its work without a delay. MAX_LOSS_DOUBLINGS: the maximum number of
    doublings of the delay after further losses. */
 enum { MAX_LOSSES = 8, MAX_LOSS_DOUBLINGS = 20 };
@@ -583,7 +583,7 @@ static void leave(struct hr__kueue_engine *self, uint32_t slot) {
 /* Evictions take no time in the model. Two workloads can evict each other again and again, for example with Kueue's
    fair sharing; without a delay, this would never end at one instant. If a workload was evicted before and has now had
    quota for less than a second, it waits for a second until it is queued. Both times double with each repetition. They
-   are reset when the workload has had quota for longer. */
+   are reset to a second when the workload has had quota for longer. */
 static void delay_repeated(const struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   int64_t period_us = EVICTION_US << at->n_repeated, now_us = self->world.now_us;

@@ -705,8 +705,9 @@ static void collect_group(struct hr__kueue_assigner *self, const struct hr__kueu
   }
 }
 
-/* Chooses flavors for all resources of the group. Returns false if no flavor is found for some resource; `reason` is
-   then set if no flavor was tried. Sets `imperfect` if some flavor does not simply fit. */
+/* Chooses flavors for all requested resources of the group of pod sets. Returns false if no flavor is found for some
+   resource. Sets `*reason` if no resource group of the queue covers the resource. Sets `*imperfect` if some flavor fits
+   only with preemption. */
 static bool choose_flavors(struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
                            const struct hr__kueue_assignment *out, bool *imperfect, enum hr__kueue_reason *reason) {
   const struct hr__kueue_world *world = self->world;
