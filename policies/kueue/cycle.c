@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs scheduling cycles: nominates the heads, decides about them in order, and releases the quota and nodes that the
-   cycle reserved for them. * * Layout: one entry per head with its own assignment; the targets of all entries are in
-   one array. Invariant: after a * cycle, the usage of quotas and nodes is as before. * * Source:
-   pkg/scheduler/scheduler.go of kubernetes-sigs/kueue (schedule, nominate, getAssignments).
+/*
+ * Runs scheduling cycles: nominates the heads, decides about them in order, and releases the quota and nodes that the
+ * cycle reserved for them.
+ *
+ * Layout: one entry per head with its own assignment; the targets of all entries are in one array. Invariant: after a
+ * cycle, the usage of quotas and nodes is as before.
+ *
+ * Source: pkg/scheduler/scheduler.go of kubernetes-sigs/kueue (schedule, nominate, getAssignments).
  */
 
 #include "policies/kueue/cycle.h"
@@ -159,9 +163,11 @@ static void assign(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) 
 
 /* ---- One entry -------------------------------------------------------------------------------------- */
 
-/* Decides about one entry of a cycle. The cycle holds (reserves) quota and nodes for earlier entries that were admitted
-   or wait for preemptions. So an entry must fit in addition to them, after the targets of all these entries have left.
-   * * Source: pkg/scheduler/scheduler.go of kubernetes-sigs/kueue (processEntry and what it calls).
+/*
+ * Decides about one entry of a cycle. The cycle holds (reserves) quota and nodes for earlier entries that were admitted
+ * or wait for preemptions. So an entry must fit in addition to them, after the targets of all these entries have left.
+ *
+ * Source: pkg/scheduler/scheduler.go of kubernetes-sigs/kueue (processEntry and what it calls).
  */
 
 /* ---- One entry: holding ----------------------------------------------------------------------------- */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Explains why a job waits: as a reason of Headroom, and as the message of Kueue's condition QuotaReserved. * * Kueue
-   writes, for each resource that finds no flavor, which amounts each flavor of its group lacks. Here the text is *
-   computed on request, from the quotas after the last cycle. Nothing is changed. * * Source: pkg/scheduler/scheduler.go
-   and pkg/scheduler/flavorassigner/flavorassigner.go of kubernetes-sigs/kueue.
+/*
+ * Explains why a job waits: as a reason of Headroom, and as the message of Kueue's condition QuotaReserved.
+ *
+ * Kueue writes, for each resource that finds no flavor, which amounts each flavor of its group lacks. Here the text is
+ * computed on request, from the quotas after the last cycle. No decision is changed.
+ *
+ * Source: pkg/scheduler/scheduler.go and pkg/scheduler/flavorassigner/flavorassigner.go of kubernetes-sigs/kueue.
  */
 
 #include "policies/kueue/engine.h"

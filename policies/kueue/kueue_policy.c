@@ -61,17 +61,23 @@ static const struct hr_param params[] = {
 
 /* ---- Prospects -------------------------------------------------------------------------------------- */
 
-/* Finds the queued workloads that certainly get no quota now, so that a cycle need not examine them. * * Whenever quota
-   is freed, Kueue examines the first workload of each shape in each queue of the tree, and nearly all of * them are
-   inadmissible again. Here a bound is checked first: a workload is hopeless if, for some resource, no flavor * has
-   enough quota, even after all preemptions that its queue could make. The bound never calls an admissible workload *
-   hopeless, and a hopeless workload has no effect on the other entries of a cycle; so decisions stay the same. * *
-   Bounds of the preemptions in other queues: * - Classical preemption, cohort without a parent: a preemption in other
-   queues leaves the preempting queue within its *   nominal quota, or it preempts only lower priorities
-   (borrowWithinCohort). * - Classical preemption, cohort with a parent: no bound is known. A workload is hopeless only
-   if it requests more than *   its queue could ever use. * - Fair sharing: the bound follows from the shares
-   (hr__kueue_fair_reaches). * * Layout: per queue, the usage of its workloads with quota, by priority and pair.
-   Invariant: these sums are those of * the list of the queue.
+/*
+ * Finds the queued workloads that certainly get no quota now, so that a cycle need not examine them.
+ *
+ * Whenever quota is freed, Kueue examines the first workload of each shape in each queue of the tree, and nearly all of
+ * them are inadmissible again. Here a bound is checked first: a workload is hopeless if, for some resource, no flavor
+ * has enough quota, even after all preemptions that its queue could make. The bound never calls an admissible workload
+ * hopeless, and a hopeless workload has no effect on the other entries of a cycle; so decisions stay the same.
+ *
+ * Bounds of the preemptions in other queues:
+ * - Classical preemption, cohort without a parent: a preemption in other queues leaves the preempting queue within its
+ *   nominal quota, or it preempts only workloads of lower priority (borrowWithinCohort).
+ * - Classical preemption, cohort with a parent: no bound is known. A workload is hopeless only if it requests more than
+ *   its queue could ever use.
+ * - Fair sharing: the bound follows from the shares (hr__kueue_fair_reaches).
+ *
+ * Layout: per queue, the usage of its workloads with quota, by priority and pair. Invariant: these sums are those of
+ * the list of the queue.
  */
 
 /* Creates the tables. Returns false if memory is exhausted. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Topology domains in a search: their orders, what fits into them, and the selection at the requested level. * *
-   Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go and tas_balanced_placement.go.
+/*
+ * Topology domains in a search: their orders, what fits into them, and the selection at the requested level.
+ *
+ * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go and tas_balanced_placement.go.
  */
 
 #include "base/containers.h"
@@ -11,9 +13,11 @@
 
 /* ---- Orders ----------------------------------------------------------------------------------------- */
 
-/* The orders in which topology domains are used, and the choice of the last domain that is used (hr__tas_best_fit). * *
-   Invariant: every order is total, because domains with equal counts are ordered by number, which is the order of their
-   values. So the results do not depend on the order of the input.
+/*
+ * The orders in which topology domains are used, and the choice of the last domain that is used (hr__tas_best_fit).
+ *
+ * Invariant: every order is total, because domains with equal counts are ordered by number, which is the order of their
+ * values. So the results do not depend on the order of the input.
  */
 
 /* Returns whether domain a precedes domain b. `self` is passed through. */

@@ -283,15 +283,19 @@ void hr__slurm_stop_over_time(struct hr__slurm_run *run) {
 
 /* ---- Suspended jobs ----------------------------------------------------------------------------- */
 
-/* PreemptMode=SUSPEND: a job gets the CPUs of jobs that it may preempt, which are suspended until there are enough CPUs
-   again. A suspended job keeps its GPUs and its memory, so only its CPUs become available. Only * jobs that may preempt
-   it can use its CPUs. The time for which it is suspended does not count toward its limit. * * Slurm suspends the jobs
-   whose cores the new job uses. Here, CPUs are only counted, so jobs are suspended in the order * of preemption until
-   the CPUs suffice. They are resumed in the order in which they were suspended. * * For the engine, a suspended job is
-   stopped and waits, and keeps all its work. Invariant: it remains one of the * running jobs of `nodes`, so that its
-   GPUs and its memory stay allocated. Jobs overlap only if the jobs of a node, * including suspended ones, request more
-   CPUs than the node has. * * Source: src/plugins/select/cons_tres/job_test.c and src/slurmctld/gang.c of
-   SchedMD/slurm, doc/html/preempt.
+/*
+ * PreemptMode=SUSPEND: a job gets the CPUs of jobs that it may preempt, which are suspended until there are enough CPUs
+ * again. A suspended job keeps its GPUs and its memory, so only its CPUs become available. Only jobs that may preempt
+ * it can use its CPUs. The time for which it is suspended does not count toward its limit.
+ *
+ * Slurm suspends the jobs whose cores the new job uses. The model only counts CPUs, so it suspends jobs in the order of
+ * preemption until the CPUs suffice. They are resumed in the order in which they were suspended.
+ *
+ * For the engine, a suspended job is stopped and waits, and keeps all its work. Invariant: it remains one of the
+ * running jobs of `nodes`, so that its GPUs and its memory stay allocated. Jobs overlap only if the jobs of a node,
+ * including suspended ones, request more CPUs than the node has.
+ *
+ * Source: src/plugins/select/cons_tres/job_test.c and src/slurmctld/gang.c of SchedMD/slurm, doc/html/preempt.
  */
 
 static bool uses_node(const struct hr__slurm_running *running, uint32_t node) {
