@@ -2,14 +2,16 @@
 /*
  * The policy `deadline`: each job acquires its own nodes, spot if possible and on-demand if necessary (Wu et al.,
  * "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). C is the remaining work, R the time to
- * the deadline, and d the change-over time, which a job needs to move to other nodes. Under the first two rules, when R
- * < C + 2 d, a job without spot capacity changes to on-demand capacity and stays there until its end. These rules
- * differ in what a job does before that time:
+ * the deadline, and d the change-over time, which a job needs to move to other nodes. A job without spot capacity
+ * changes to on-demand capacity when R < C + 2 d, and stays there until its end. Only a job that follows an itinerary
+ * (omniscient) does not. The rules differ in what a job does before that time:
  *
  *   deadline-greedy   uses spot capacity while it is available, else no nodes;
  *   uniform-progress  spreads the work evenly over time. Done work is cp(t); expected work is
  *                     ep(t) = work x elapsed / (deadline - submit). A job without nodes and with cp(t) < ep(t) uses
- *                     on-demand capacity until spot capacity is available and cp(t) >= ep(t + 2 d);
+ *                     on-demand capacity until spot capacity is available and cp(t) >= ep(t + 2 d). The parameter
+ *                     `hysteresis` changes this factor 2. A job with a loose deadline (deadline.h) at first uses only
+ *                     spot capacity;
  *   omniscient        follows the cheapest itinerary, computed when the job is submitted (omniscient.c).
  *
  * A job on spot capacity stays there until the capacity is reclaimed. Owned and reserved capacity is paid for even if
