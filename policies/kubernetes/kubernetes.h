@@ -120,7 +120,7 @@ int64_t hr__kube_score(const struct hr__kube_scoring *scoring, const struct hr__
 struct hr__kube_candidate {
   uint32_t node;
   uint32_t n_victims, n_violations; /* victims, and those whose eviction violates a disruption budget */
-  /* [n_victims] indices of pods: first the pods whose eviction violates a budget, then the remaining ones; in both
+  /* [n_victims] indices of pods: first the pods that a violated budget protects, then the remaining ones; in both
      cases, the most important pod is first */
   uint32_t *victims;
 };

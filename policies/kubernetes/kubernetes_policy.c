@@ -103,8 +103,8 @@ enum { TIES = 1, OFFSETS = 2 }; /* streams of random numbers */
 #define DEFAULT_CPU_MILLI 100
 #define MIB_SHIFT 20
 #define DEFAULT_MEM_MIB 200
-/* Preemption compares candidates on this percentage of all nodes, and at least on this number of nodes, if so many
-   exist. */
+/* Preemption compares candidates on this percentage of all nodes, and at least on this number of nodes. It compares
+   fewer if fewer nodes have victims. */
 enum { CANDIDATE_PERCENT = 10, MIN_CANDIDATES = 100 };
 /* Lower bounds of the number and of the percentage of nodes that are scored: minFeasibleNodesToFind and
    minFeasibleNodesPercentageToFind. */
@@ -784,7 +784,7 @@ static void stop_evicted(struct hr__kube_policy *kube) {
   }
 }
 
-/* Starts a job whose pods are all bound. Rejects it instead if its tasks need more GPU memory than their GPUs have.
+/* Starts a job after all its pods are bound. Rejects it instead if its tasks need more GPU memory than their GPUs have.
    `passed_others`: jobs before it in the order still wait. */
 static void start(struct hr__kube_policy *kube, hr_job job, bool passed_others) {
   struct hr_placement placement;

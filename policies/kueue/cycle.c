@@ -331,8 +331,8 @@ static bool may_migrate(const struct hr__kueue_world *world, const struct hr__ku
   return variant_rank(world, workload) <= flavor_rank(queue, queue->least_preferred);
 }
 
-/* Another variant of the same workload that has quota, and whose first flavor comes before (`more_favorable`) or after
-   the first flavor of this variant; HR_NONE: none. */
+/* Another variant of the same workload that has quota; its first flavor comes before (`more_favorable`) or after the
+   first flavor of this variant. HR_NONE: no such variant. */
 static uint32_t find_variant(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                              bool more_favorable) {
   if (!hr__kueue_has_gate(world, HR__KUEUE_BIT_CONCURRENT_ADMISSION) || workload->variant_of == HR_NONE) return HR_NONE;

@@ -242,8 +242,9 @@ static void note_levels(struct hr__kueue_engine *self, const struct hr_kueue_con
     }
 }
 
-/* Marks the flavors with elastic pools whose nodes the policy requests. These nodes are requested after the admission,
-   so pods are placed there only after the nodes have been provisioned. Returns false if memory is exhausted. */
+/* Marks the flavors that have elastic pools, if the policy requests the nodes of these pools. These nodes are requested
+   after the admission, so pods are placed there only after the nodes have been provisioned. Returns false if memory is
+   exhausted. */
 static bool set_delays(struct hr__kueue_engine *self) {
   bool *delays = ALLOC(self, self->world.n_flavors, bool), some = false;
   if (!delays) return false;

@@ -205,8 +205,8 @@ static enum hr__kueue_reason worse(enum hr__kueue_reason a, enum hr__kueue_reaso
   return a >= b ? a : b;
 }
 
-/* The mildest reason of the flavors of a resource group that do not fit. If there is no such flavor, HR__KUEUE_GATED,
-   which is the reason of no flavor. */
+/* The mildest reason of the flavors of a resource group that do not fit. If all flavors fit, the result is
+   HR__KUEUE_GATED, which no flavor has as its reason. */
 static enum hr__kueue_reason group_reason(const struct hr__kueue_pod_set_assignment *row,
                                           const struct hr__kueue_group *group) {
   enum hr__kueue_reason mildest = HR__KUEUE_GATED;
@@ -572,8 +572,8 @@ static void mark_misplaced(struct hr__kueue_assigner *self, struct hr__kueue_ass
   set_mode(row, HR__KUEUE_NO_FIT);
 }
 
-/* Looks for placements of an assignment whose quota fits, or fits with preemption. If only the placement does not fit
-   now, the mode becomes HR__KUEUE_PREEMPT. If it does not even fit on empty nodes, the mode becomes
+/* Looks for placements of an assignment for which quota is available, at least with preemption. If only the placement
+   does not fit now, the mode becomes HR__KUEUE_PREEMPT. If it does not even fit on empty nodes, the mode becomes
    HR__KUEUE_NO_FIT. */
 static void assign_topology(struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
                             struct hr__kueue_assignment *out) {

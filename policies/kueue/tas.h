@@ -133,7 +133,7 @@ enum hr__tas_failure_kind {
   HR__TAS_INNER_SLICE_LEVEL, /* the level of inner slices is not in the topology */
   HR__TAS_INNER_SLICE_ABOVE, /* the level of inner slices is not below that of the outer slices */
   HR__TAS_INNER_SLICE_SIZE,  /* the size of inner slices does not divide that of the outer slices */
-  HR__TAS_STALE,             /* a remaining leaf of the placement is no longer in the topology */
+  HR__TAS_STALE,             /* a remaining leaf of the placement was removed from the topology */
   HR__TAS_NO_REPLACEMENT     /* no pods were lost, so none are replaced */
 };
 

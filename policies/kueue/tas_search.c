@@ -823,7 +823,8 @@ static uint32_t replacement_domain(const struct hr__tas_tree *tree, const struct
   return hr__tas_ancestor(tree, hr__tas_leaf_domain(tree, parts[0].leaf), level);
 }
 
-/* Reduces the slices of a request to the innermost layer whose size divides request->count, the number of lost pods. */
+/* Reduces the slices of a request to one layer: the innermost layer with a size that divides request->count, which is
+   the number of lost pods. */
 static void reduce_slices(struct hr__tas_request *request) {
   struct hr__tas_slice kept = {.size = 0};
   for (uint32_t i = request->n_slices; i-- > 0 && !kept.size;)

@@ -171,7 +171,8 @@ static bool spans_parts(const struct hr__tas_world *self, const struct hr__tas_f
 
 /* ---- Finding placements ---- */
 
-/* Counts pods that were placed in a flavor on the same hosts of the later flavors, whose pod sets are placed next. */
+/* Counts pods that were placed in a flavor on the same hosts of the later flavors. The pod sets of later flavors are
+   placed next. */
 static void assume_elsewhere(struct hr__tas_world *self, uint32_t flavor, const struct hr__tas_result *result,
                              const int64_t *pod) {
   const struct hr__tas_flavor *from = self->flavors[flavor];

@@ -7,9 +7,10 @@
  * has one variant of the gang's request for each pool. A variant accepts only its pool. Pools are tried in the order of
  * the cluster.
  *
- * With mig_fallback, a job that names a MIG profile prefers the pools whose GPUs have the profile. If these pools have
- * no free instance, the job may use whole GPUs and shares of other pools. A gang tries the preferred pools first. The
- * request of a single task has one variant, which accepts only the preferred pools; a search tries this variant first.
+ * With mig_fallback, a job that names a MIG profile prefers the pools with GPUs that have the profile. If these pools
+ * have no free instance, the job may use whole GPUs and shares of other pools. A gang tries the preferred pools first.
+ * The request of a single task has one variant, which accepts only the preferred pools; a search tries this variant
+ * first.
  */
 
 #include "policies/placement/gpu_capacity.h"

@@ -23,7 +23,7 @@ struct hr__share_kind {
   double scale;
 };
 
-/* A problem for hr__time_shares_solve, whose comment defines the level and the two steps. */
+/* A problem for hr__time_shares_solve. The comment of that function defines the level and the two steps. */
 struct hr__share_problem {
   uint32_t n_kinds, n_pools;
   const struct hr__share_kind *kinds;

@@ -274,7 +274,7 @@ static bool is_too_early(const struct pass *pass, const struct hr__slurm_queued 
 }
 
 /* Finds the first start of a job that no reservation prevents. The chosen nodes are in the scratch set. Returns
-   HR_NEVER_US if there is none within the window. */
+   HR_NEVER_US if the job cannot start within the window. */
 static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued *job) {
   struct hr__slurm_timeline *line = pass->line;
   uint32_t n_usable = job->usable ? count_of(job->usable, line->n_words) : line->n_nodes;

@@ -86,7 +86,7 @@ double hr__slurm_usage_sum(struct hr__slurm_assoc *assocs, uint32_t n_assocs) {
 }
 
 /* Returns whether an association is compared with its siblings. This is not the case for an account with
-   fairshare=parent, whose children are compared instead. */
+   fairshare=parent: its children are compared instead. */
 static bool is_member(const struct hr__slurm_assoc *assoc) {
   return assoc->is_user || !assoc->uses_parent;
 }
@@ -192,7 +192,7 @@ static void list_siblings(const struct fair_tree *tree) {
 }
 
 /* Returns the sibling below `ancestor` that follows `last`, or the first sibling if `last` is HR_NONE. Returns HR_NONE
-   if there is none. */
+   if no such sibling exists. */
 static uint32_t next_sibling(const struct fair_tree *tree, uint32_t ancestor, uint32_t last) {
   const struct hr__slurm_tree_scratch *scratch = tree->scratch;
   uint32_t at = last == HR_NONE ? scratch->first[ancestor] : scratch->place[last] + 1;
@@ -472,7 +472,7 @@ void hr__slurm_end_usage(struct hr__slurm_run *run, uint32_t job, int64_t now_us
 }
 
 /* The number of resets of usage up to a time, counted from an arbitrary date. Daily resets are at midnight, weekly
-   resets at the midnight at which Sunday begins. Without PriorityUsageResetPeriod, there is no reset. */
+   resets at the midnight at which Sunday begins. Without PriorityUsageResetPeriod, usage is never reset. */
 static int64_t resets_until(const struct hr__slurm_run *run, int64_t time_us) {
   int64_t day = hr__slurm_second(run, time_us) / 86400;
   switch (run->config->priority.usage_reset) {

@@ -288,8 +288,8 @@ void hr__slurm_stop_over_time(struct hr__slurm_run *run) {
  * again. A suspended job keeps its GPUs and its memory, so only its CPUs become available. Only jobs that may preempt
  * it can use its CPUs. The time for which it is suspended does not count toward its limit.
  *
- * Slurm suspends the jobs whose cores the new job uses. The model only counts CPUs, so it suspends jobs in the order of
- * preemption until the CPUs suffice. They are resumed in the order in which they were suspended.
+ * Slurm suspends the jobs that have the cores that the new job uses. The model only counts CPUs, so it suspends jobs in
+ * the order of preemption until the CPUs suffice. They are resumed in the order in which they were suspended.
  *
  * For the engine, a suspended job is stopped and waits, and keeps all its work. Invariant: it remains one of the
  * running jobs of `nodes`, so that its GPUs and its memory stay allocated. Jobs overlap only if the jobs of a node,

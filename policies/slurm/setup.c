@@ -334,8 +334,8 @@ static bool accepts(const struct hr__slurm_run *run, const struct hr_slurm_parti
          !is_listed(part->deny_qos, part->n_deny_qos, name);
 }
 
-/* The QOS of an association: its own default, or that of the nearest account above that has one. If there is none, the
-   QOS `normal`; HR_NONE if it does not exist. */
+/* The QOS of an association: its own default, or that of the nearest account above that has one. If no default exists,
+   the QOS `normal`; HR_NONE if this QOS does not exist. */
 static uint32_t qos_of_assoc(const struct hr__slurm_run *run, uint32_t assoc) {
   for (; assoc != HR_NONE; assoc = run->accounts.assocs[assoc].parent) {
     const struct hr_slurm_assoc *config = run->accounts.configs[assoc];

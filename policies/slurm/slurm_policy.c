@@ -163,9 +163,9 @@ void hr__slurm_waiting_sweep(struct hr__slurm_waiting *waiting, uint32_t n, cons
 
 /* ---- Waiting jobs: sorting the front ---------------------------------------------------------------- */
 
-/* Ranges of at most SMALL entries are sorted by insertion. A call sorts at least CHUNK entries, if there are so many.
-   When a range is divided, its larger part is put on the stack and its smaller part is divided next. So the stack has
-   at most MAX_RANGES ranges. */
+/* Ranges of at most SMALL entries are sorted by insertion. A call sorts at least CHUNK entries, or all entries if they
+   are fewer. When a range is divided, its larger part is put on the stack and its smaller part is divided next. So the
+   stack has at most MAX_RANGES ranges. */
 enum { SMALL = 16, CHUNK = 1024, MAX_RANGES = 33 };
 
 static void sort_by_insertion(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t n) {
