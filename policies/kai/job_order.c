@@ -25,8 +25,9 @@
  * 2. A queue is first if it stays within its quota with its next job.
  * 3. The queue of higher priority is first.
  * 4. A queue is second if it would hold a resource although its allocatable amount (hr__kai_allocatable) is 0.
- * 5. The queue with the smaller dominant share of its allocation with its next job, without its victims, is first. * 6.
- *    The queue with the smaller dominant share of its present allocation is first.
+ * 5. The queue with the smaller dominant share is first. For this share, its allocation includes its next job, and does
+ *    not include its victims.
+ * 6. The queue with the smaller dominant share of its present allocation is first.
  * 7. The queue with the smaller allocatable amounts is first.
  * 8. The older queue is first.
  *

@@ -181,9 +181,8 @@ static void link_children(struct hr__kueue_tree *tree) {
   for (uint32_t i = 0; i < tree->n_nodes; i++)
     if (tree->parent[i] != HR_NONE) start[tree->parent[i] + 1]++;
   for (uint32_t i = 0; i < tree->n_nodes; i++) start[i + 1] += start[i];
-  for (uint32_t i = tree->n_nodes;
-       i-- >
-       0;) /* afterwards, start[parent + 1] is the start of the children; the next loop moves it to start[parent] */
+  /* moves start[parent + 1] to the start of the children; the next loop copies it to start[parent] */
+  for (uint32_t i = tree->n_nodes; i-- > 0;)
     if (tree->parent[i] != HR_NONE) tree->children[--start[tree->parent[i] + 1]] = i;
   for (uint32_t i = 0; i < tree->n_nodes; i++) start[i] = start[i + 1];
   uint32_t total = 0;

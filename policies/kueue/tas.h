@@ -8,8 +8,8 @@
  *
  * Layout: A tree has one domain for each distinct prefix of the values of the level labels. Domains are numbered level
  * by level, and within a level in the order of their values. The children of a domain are therefore consecutive, and
- * Kueue orders equal domains by these numbers. Domains of the lowest level are leaves; leaf l is domain first[n_levels
- * - 1] + l. Amounts are [leaf][resource].
+ * Kueue orders equal domains by these numbers. Domains of the lowest level are leaves. Leaf l is domain
+ * first[n_levels - 1] + l. Amounts are [leaf][resource].
  *
  * Ownership: The caller owns trees and snapshots (in an arena). The memory of a search grows to the need of the largest
  * search; results are valid until the next call.
@@ -209,8 +209,8 @@ struct hr__tas_nodes {
   /* [flavor][node] whether the node belongs to the flavor. If set, nodes have the labels of their flavors in addition
      to their own. NULL: the labels of a flavor select its nodes, and nodes have only their own labels. */
   const bool *const *of_flavor;
-  /* By node: the part of the nodes to which it belongs. All pods of a pod set must be on nodes of one part. (This is
-   * not hr__tas_part.) NULL: all nodes are one part */
+  /* by node: the part of the nodes to which it belongs. All pods of a pod set must be on nodes of one part. A
+     struct hr__tas_part is something else: a part of a placement. NULL: all nodes are one part */
   const uint32_t *part;
   uint32_t n_parts;
 };

@@ -181,8 +181,8 @@ static void list_siblings(const struct fair_tree *tree) {
   for (uint32_t i = 0; i < n; i++)
     if (is_member(&tree->assocs[i])) first[ancestors[i] + 1]++;
   for (uint32_t a = 0; a <= n; a++) first[a + 1] += first[a];
-  for (uint32_t i = n;
-       i-- > 0;) // afterwards, first[a + 1] is the begin of the list of `a`; the next loop moves it to first[a]
+  // moves first[a + 1] to the begin of the list of `a`; the next loop copies it to first[a]
+  for (uint32_t i = n; i-- > 0;)
     if (is_member(&tree->assocs[i])) members[--first[ancestors[i] + 1]] = i;
   for (uint32_t a = 0; a <= n; a++) first[a] = first[a + 1];
   first[n + 1] = 0;

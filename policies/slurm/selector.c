@@ -314,7 +314,7 @@ static void list_releases(struct hr__slurm_nodes *nodes) {
 }
 
 /* Returns the smallest r such that `wanted` nodes of a set have `gpus` free GPUs after the first r running jobs have
-   ended; HR_NONE: there is none. */
+   ended; HR_NONE: no such r exists. */
 static uint32_t rank_of(const struct hr__slurm_nodes *nodes, uint32_t gpus, uint32_t wanted, const uint64_t *set) {
   uint32_t count = count_of(set, at_least(nodes, gpus), nodes->n_words);
   if (count >= wanted) return 0;
@@ -410,8 +410,8 @@ static uint32_t first_after(const struct hr__slurm_nodes *nodes, uint32_t from, 
 
 /* Returns the last job of a batch that begins with job `at`. Only jobs that use the set count. Let `from` be the last
    running job that ends until `batch_end_us`, but at least `at`. The batch ends with the first job from `from` on that
-   uses the set. If there is none, it ends with the last job before `from` that uses the set. Job `needed` - 1 must use
-   the set, and must not precede `at`. */
+   uses the set. If no such job exists, it ends with the last job before `from` that uses the set. Job `needed` - 1 must
+   use the set, and must not precede `at`. */
 static uint32_t last_of_batch(const struct hr__slurm_nodes *nodes, uint32_t at, int64_t batch_end_us, uint32_t needed,
                               const uint64_t *set) {
   uint32_t after = first_after(nodes, at, batch_end_us), from = after > at + 1 ? after - 1 : at;
@@ -444,8 +444,8 @@ static int64_t expected_end(const struct hr__slurm_running *running, int64_t now
   return end_us > now_us ? end_us : now_us + HR_SECOND_US;
 }
 
-/* Returns the smallest r such that a job fits on a set after the first r running jobs have ended; HR_NONE: there is
-   none. */
+/* Returns the smallest r such that a job fits on a set after the first r running jobs have ended; HR_NONE: no
+   such r exists. */
 static uint32_t needed_ends(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set) {
   if (shape->gpus_per_node > nodes->max_gpus) return HR_NONE;
   if (is_limited(nodes, shape)) return needed_for_all(nodes, shape, set);
