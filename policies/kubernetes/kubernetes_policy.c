@@ -684,7 +684,8 @@ static void note_failure(struct hr__kube_policy *kube, uint32_t kind) {
 }
 
 /* Returns false if no node that was freed since the last failure of the kind has room for a pod of the kind. Returns
-   true also if this is not known: after too many events, and for kinds with pods of different sizes. */
+   true also if the kind has not failed yet or must be tried again, and if the nodes are not known: after too many
+   events, and for kinds with pods of different sizes. */
 static bool may_fit(const struct hr__kube_policy *kube, uint32_t kind) {
   const struct hr__kube_queue *queue = queue_of(kube, kind);
   const struct hr__job_kind *of = &kube->pods.kinds[kind];

@@ -21,10 +21,11 @@ enum { MILLI = 1000 };
 struct hr_capacity {
   struct hr_capacity_set *set;
   bool is_present;
-  struct hr__gpu_state gpus;    /* per GPU; not used in counted allocation */
-  struct hr_free_index **index; /* by pool; NULL in the present state and under `pool` */
-  uint64_t *free_gpus;          /* by pool; NULL in the present state */
-  uint8_t *usable;              /* by node: 1 if jobs may be placed on it; NULL if `index` is NULL */
+  struct hr__gpu_state gpus; /* per-GPU allocation; not used in counted allocation */
+  /* planned states in counted allocation; NULL in the present state and in per-GPU allocation */
+  struct hr_free_index **index; /* by pool; under the rule `pool`, all entries are NULL */
+  uint64_t *free_gpus;          /* by pool */
+  uint8_t *usable;              /* by node: 1 if jobs may be placed on it; NULL under the rule `pool` */
 };
 
 struct hr_capacity_set {
@@ -33,7 +34,7 @@ struct hr_capacity_set {
   uint32_t n_pools;
   bool by_gpu, by_count; /* by_count: the rule is `pool` */
   struct hr_placer *placer;
-  /* by pool: empty except during a search in one pool, which sets the entry of that pool */
+  /* by pool: the index `none`; a search in one pool sets the entry of this pool for the time of the search */
   const struct hr_free_index **only;
   const struct hr_free_index *none; /* index of a pool without free GPUs */
   uint64_t *only_gpus;
