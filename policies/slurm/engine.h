@@ -66,8 +66,8 @@ struct hr__slurm_job {
   uint32_t assoc;     /* its user in the tree of associations */
 };
 
-/* The parts of the priority of a job, except the fair share of its association. The struct is small, because it is read
-   for each waiting job whenever priorities are computed. */
+/* The data from which the priority of a job is computed, except the fair share of its association. The struct is small,
+   because it is read for each waiting job whenever priorities are computed. */
 struct hr__slurm_weighed {
   /* the constant parts: of the association, the size, the partition and the QOS */
   double fixed_parts[4];

@@ -5,9 +5,9 @@
  *
  * The main scheduler starts jobs in the order of the queue. After a job of a partition did not fit, no later job of
  * this partition starts in the pass. The main scheduler examines at most default_queue_depth + 1 jobs, but all jobs
- * once per sched_interval. When a job ends, the main scheduler runs at once. After a submission, or if a node comes up,
- * it runs in the background loop of slurmctld. This loop checks for queued passes once per second, but runs them only
- * batch_sched_delay after its last pass.
+ * once per sched_interval. After a submission, or if a node comes up, it runs in the background loop of slurmctld. This
+ * loop checks for queued passes once per second, but runs them only batch_sched_delay after its last pass. After any
+ * other event, such as the end of a job, the main scheduler runs at once.
  *
  * The backfill scheduler runs bf_interval seconds after its last pass if jobs or nodes have changed since that pass
  * began. If not, it runs at the next whole second after a change. It tests at most bf_max_job_test jobs (slurm.h).
@@ -410,7 +410,8 @@ static int64_t restrict_nodes(void *self, uint32_t job, int64_t from_us, int64_t
   return hr__slurm_remove_reserved(self, (hr_job){job}, denied, hr__slurm_allowed(self, denied), from_us, to_us, nodes);
 }
 
-/* Returns whether a job is not held. Starts in this pass may have reached a limit. */
+/* Returns whether a job is still not held: since the list of jobs was made, starts in this pass may have reached a
+   limit. */
 static bool may_be_tested(void *self, uint32_t job) {
   struct hr__slurm_run *run = self;
   return !hr__slurm_hold(run, job, run->view->now_us);
@@ -697,7 +698,7 @@ static enum hr_status interrupted(struct hr__slurm_run *run, uint32_t job, int64
   return hr__slurm_count(run, job, -1, false) ? hr__slurm_list_job(run, &run->killed, job) : HR_NO_MEMORY;
 }
 
-/* Handles a waiting job that was cancelled. The next pass removes it from the queue. */
+/* Handles a waiting job that was withdrawn. The next pass removes it from the queue. */
 static enum hr_status withdraw(struct hr__slurm_run *run, uint32_t job) {
   for (uint32_t i = 0; i < run->rejects.count; i++)
     if (run->rejects.jobs[i] == job) return HR_OK;
