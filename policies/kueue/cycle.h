@@ -465,8 +465,8 @@ bool hr__kueue_pending_begin(struct hr__kueue_pending *self, struct hr_arena *ar
 /* Makes room for more workloads, after their number in the world has risen from `before`. Returns false if memory is
    exhausted. */
 bool hr__kueue_pending_grow(struct hr__kueue_pending *self, uint32_t before);
-/* Adds a workload to its queue: to the heap, or parked if its back-off is not over. Returns false if memory is
-   exhausted. */
+/* Adds a workload to its queue: to the heap, or parked if its back-off is not over or if it is held. Returns false if
+   memory is exhausted. */
 bool hr__kueue_pending_add(struct hr__kueue_pending *self, uint32_t workload);
 /* Removes a workload from its queue, whether it is in the heap or parked. */
 void hr__kueue_pending_remove(struct hr__kueue_pending *self, uint32_t workload);

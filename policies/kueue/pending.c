@@ -3,10 +3,11 @@
  * Queues of waiting workloads, and the readiness of the pods of admitted workloads. Layout: the workloads of one shape
  * in one queue are a bucket with two binary heaps (halves): the workloads that can be a head, and the workloads that
  * are parked. A queue has a binary heap of its buckets, ordered by their first workloads. If a workload of a shape is
- * inadmissible, all others of the shape are parked by exchanging the two heaps. They return in the same way. Both
- * operations take O(log n) amortized time for any number of workloads. Workloads without a shape are in one bucket per
- * queue, and are parked one by one. Parked workloads that do not return when quota becomes free (because of back-off,
- * `held` or a namespace mismatch) are in a list.
+ * inadmissible, all other workloads of the shape are parked, too: the smaller heap is merged into the larger one, which
+ * takes the role of the parked heap. They return in the same way. Both operations take O(log n) amortized time for any
+ * number of workloads. Workloads without a shape are in one bucket per queue, and are parked one by one. Parked
+ * workloads that do not return when quota becomes free (because of back-off, `held` or a namespace mismatch) are in a
+ * list.
  *
  * Invariant: position[items[i]] == i in each heap of a bucket, and a workload is in at most one place.
  *

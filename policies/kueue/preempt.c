@@ -386,7 +386,7 @@ static bool take(struct hr__kueue_preemptor *self, uint32_t workload, enum hr__k
   return fits;
 }
 
-/* Preempts from a foreign queue the first candidate that the strategy allows. The candidates before it are kept for the
+/* Preempts the first candidate of another queue that the strategy allows. The candidates before it are kept for the
    second pass. Returns whether the demand fits afterwards; false if no candidate was preempted. */
 static bool take_by_share(struct hr__kueue_preemptor *self, uint32_t queue) {
   while (self->heads[queue] != HR_NONE) {
