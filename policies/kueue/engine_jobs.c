@@ -3,9 +3,9 @@
  * Jobs as workloads of Kueue, from the submission to the end: classes of equal requests, slots, timers, evictions and
  * requeuing.
  *
- * A job is a workload with one pod set, which has one pod per task. If a task requests more GPUs than any node has, the
- * engine splits it, and each part is a pod. The arrays of slots and workloads double when they are full; the memory to
- * which slots point is allocated once per doubling and never moves.
+ * A job is a workload with one pod set, which has one pod per task. If a task requests more GPUs than any node that the
+ * job accepts, it is split into equal parts, and each part is a pod. The arrays of slots and workloads double when they
+ * are full; the memory to which slots point is allocated once per doubling and never moves.
  */
 
 #include "policies/kueue/engine.h"
@@ -38,7 +38,8 @@ static uint32_t largest_node(const struct hr__kueue_engine *self, uint32_t accep
   return most;
 }
 
-/* The tasks of a job as the engine places them. A task with more GPUs than any node has is split into equal parts. */
+/* The tasks of a job as the engine places them. A task with more GPUs than any node that the job accepts is split into
+   equal parts. */
 static struct hr_request request_of(const struct hr__kueue_engine *self, uint32_t job, const struct hr_need *need) {
   const struct hr_trace *jobs = self->jobs;
   if (need->request != HR_NONE) return hr_cluster_requests(self->cluster)->request[need->request];

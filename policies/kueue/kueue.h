@@ -10,7 +10,8 @@
  * Layout: Names of resources and flavors are sorted, so that the order of indices is the order of names. A pair is one
  * flavor and one resource; its index is flavor * n_resources + resource. Nodes of the tree of quotas are the
  * ClusterQueues (0 .. n_queues - 1) followed by the cohorts. Amounts are in Kueue's units: cpu in thousandths, other
- * resources in their base unit. HR__KUEUE_UNLIMITED is the largest amount; finite sums stay below it.
+ * resources in their base unit. (The policy also counts GPUs in thousandths, see engine_world.c.) HR__KUEUE_UNLIMITED
+ * is the largest amount; finite sums stay below it.
  *
  * Ownership: The caller that fills the world owns its memory. The functions of the core change only the usage of the
  * tree, the lists of admitted workloads, and the results that the caller passes.
