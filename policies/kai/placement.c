@@ -205,7 +205,7 @@ static void sum_free(const struct hr__kai_session *session, struct hr__kai_tree 
     }
 }
 
-/* The largest request of any pod. */
+/* The largest requests of the pods that are to be placed, and the number of these pods. */
 struct largest {
   int64_t cpu, mem;
   double portion;

@@ -91,8 +91,8 @@ static uint32_t victims_of(const struct hr__kai_solver *solver, uint32_t job, ui
   return n;
 }
 
-/* Adds the losses of a victim to the list of losses: each pod above the minimum of its pod set separately, then the
-   others together. Returns the new length of the list. */
+/* Adds the losses of a victim to the list of losses: each pod above the minimum of its pod set separately, then all its
+   remaining pods together. Returns the new length of the list. */
 static uint32_t add_losses_of(struct hr__kai_solver *solver, uint32_t n_losses, uint32_t job) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   uint32_t *core = solver->pods, n_core = 0;

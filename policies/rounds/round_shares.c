@@ -116,7 +116,7 @@ static bool optimise(const struct program *program) {
   return glp_simplex(program->lp, &settings) == 0 && glp_get_status(program->lp) == GLP_OPT;
 }
 
-/* Fixes the level at the optimum of step 1, and replaces the objective by that of step 2. */
+/* Requires at least the optimal level of step 1, less LEVEL_SLACK, and replaces the objective by that of step 2. */
 static void set_second_goal(const struct program *program) {
   const struct hr__share_problem *problem = program->problem;
   double level = glp_get_col_prim(program->lp, LEVEL_COLUMN) * (1 - LEVEL_SLACK);
