@@ -804,8 +804,7 @@ static void start(struct hr__kube_policy *kube, hr_job job, bool passed_others) 
 }
 
 /* Tries the first job of a kind. Returns whether all its pods were placed, so that it left the queue. `passed_others`:
-   see `start`.
- */
+   see `start`. */
 static bool try_job(struct hr__kube_policy *kube, uint32_t kind, bool passed_others) {
   hr_job job = kube->queues[kind].head.job;
   bool any_is_lower = kube->n_priorities > 1, holds = kube->config->partial == HR_KUBERNETES_HOLD, placed = false;

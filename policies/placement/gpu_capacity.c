@@ -29,9 +29,9 @@ struct hr__group_place {
 /*
  * The room of a group is the number of tasks of a request that fit in it: the sum over its nodes. For each (request,
  * tier) that was ever queried, each pool has a tournament over its groups. The value of a group is 0 if its room is
- * less than the number of tasks of the request. Otherwise, the value is the larger the smaller the room is, so the
- * tournament selects the tightest group: the one with the least room. The nodes are in a list, in order of their last
- * change. An update of the tournaments visits only the nodes that have changed since the previous update.
+ * less than the number of tasks of the request. Otherwise, a smaller room gives a larger value, so the tournament
+ * selects the tightest group: the one with the least room. The nodes are in a list, in order of their last change. An
+ * update of the tournaments visits only the nodes that have changed since the previous update.
  */
 
 struct pool_groups {
@@ -113,8 +113,8 @@ static uint64_t fractions_of(const struct hr_gpu_inventory *inventory, const str
 
 /* Returns the maximum number t of tasks that fit, if each task needs a fraction (or all) of each of request->gpus
    distinct GPUs. A GPU can have at most one fraction of each task, so t tasks can use at most t fractions of a GPU.
-   Therefore t tasks fit exactly if fractions_of(t) >= t x request->gpus. If t tasks fit, fewer tasks fit, too, so the
-   maximum is found by bisection. */
+   Therefore t tasks fit if and only if fractions_of(t) >= t x request->gpus. If t tasks fit, fewer tasks fit, too, so
+   the maximum is found by bisection. */
 static uint64_t room_on_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus) {
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, low = 0;
@@ -318,8 +318,7 @@ void hr__gpu_set_add_use(const struct hr__gpu_set *set, uint32_t request, const 
 }
 
 /* Returns the maximum value of a column with which `needed` is still free; UINT64_MAX if the resource is not accounted.
-   If even an empty node has too little, the result is 0. The need does not fit then, which hr_capacity_fits_on finds
-   out. */
+   If even an empty node has too little, the result is 0; the need never fits then, and hr_capacity_fits_on is false. */
 static uint64_t limit_of(uint64_t total, uint64_t needed) {
   return total == 0 ? UINT64_MAX : total - (needed < total ? needed : total);
 }

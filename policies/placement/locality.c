@@ -75,7 +75,7 @@ static bool fits_in(struct hr_capacity *state, bool has_kinds, uint32_t number) 
    on two heaps. The heap `ended` contains the jobs that are expected to end by that time, with the latest end on top.
    The heap `remaining` contains all other running jobs, with the earliest end on top. Jobs are transferred between the
    heaps when the time of the snapshot changes. The time changes little from pass to pass, so few jobs are transferred.
-   An entry is stale if its job has ended, is on the other heap, or has another expected end by now. A stale entry is
+   An entry is stale if its job has ended, is on the other heap, or now has another expected end. A stale entry is
    dropped when it reaches the top. */
 
 struct job_end {
