@@ -350,8 +350,8 @@ struct hr__kueue_workload {
   const bool *suits_part; /* by part of the nodes (hr__tas_nodes): they can run the pods; NULL: all */
   const struct hr__kueue_workload *replaced; /* slice of the same job with quota that it replaces; NULL: none */
   /* bookmarks of the last attempt, [pod set][resource]: index, in the resource group, of the last flavor that was
-     tried; the next attempt starts with the flavor after it; -1: it starts with the first flavor. NULL: no last attempt
-   */
+     tried; the next attempt starts with the flavor after it; -1: it starts with the first flavor. NULL: no last
+     attempt */
   const int32_t *tried;
 };
 

@@ -84,8 +84,8 @@ struct hr__member {
   int64_t *allocated_us; /* by pool: time for which the job ran there since the last solution of the linear programs */
   /* time for which the job should have run according to its shares, minus the time for which it ran */
   double credit_us;
-  /* service: GPU-microseconds that the job used, divided by its weight. The initial value is the minimum of all members
-   */
+  /* service: GPU-microseconds that the job used, divided by its weight. The initial value is the minimum of all
+     members */
   double service_gus;
   /* The following members are valid only while the jobs of a round are chosen. `moves`: it runs, and was chosen at a
      new placement. */
