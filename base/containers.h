@@ -442,9 +442,9 @@ static inline uint32_t hr__bitset_last(const struct hr__bitset_shape *shape, con
  * are in memory, so nothing is converted.
  *
  * The same code writes and reads: each function copies a value into the parcel or, if `reading` is set, out of it. A
- * function that passes every member of a structure to these functions therefore packs and unpacks the structure. When
- * memory is exhausted, `failed` is set, and all pointers that are read become NULL. The structure can then still be
- * freed.
+ * function that passes every member of a structure to these functions therefore packs and unpacks the structure. If
+ * memory is exhausted, or a parcel has too few bytes, `failed` is set, and all pointers that are read afterwards become
+ * NULL. The structure can then still be freed.
  */
 
 struct hr__parcel {

@@ -25,10 +25,10 @@
 /* ---- Unfinished files ------------------------------------------------------------------------------ */
 
 /*
- * The lists of this file are global, because a signal handler has no other way to find unfinished files. The list of
- * unfinished files is an array of pointers. Each entry is added or removed by one atomic operation, so threads and the
- * signal handler need no lock. Either a thread or the signal handler removes a path from the list, never both. A thread
- * that removes a path then frees it. The signal handler only deletes the file, so its path is never freed.
+ * The list of unfinished files is global, because a signal handler has no other way to find it. It is an array of
+ * pointers to paths. Each entry is added or removed by one atomic operation, so threads and the signal handler need no
+ * lock. Either a thread or the signal handler removes a path from the list, never both. A thread that removes a path
+ * then frees it. The signal handler only deletes the file, so its path is never freed.
  */
 
 enum { MAX_FILES = 64, LINK_BYTES = 32, MAX_NAMES = 1000 };
@@ -526,7 +526,8 @@ enum hr_status hr__csv_open(struct hr__csv_out *csv, const char *path, const cha
   return HR_OK;
 }
 
-/* Returns whether a spreadsheet would evaluate the text: it begins like a formula, and is not a number. */
+/* Returns whether a spreadsheet could evaluate the text: it begins like a formula, has more than one character, and is
+   not a number. */
 static bool is_formula(const char *text) {
   char *end;
   if (!strchr("=+-@\t\r", text[0]) || !text[1]) return false;

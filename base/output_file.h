@@ -48,8 +48,9 @@ static inline void hr__output_write(struct hr__output_file *file, const char *by
   if (fwrite(bytes, 1, count, file->stream) < count && !file->failure) file->failure = errno;
 }
 
-/* Flushes the stream, checks for errors of earlier writes, syncs the file, gives it its name and closes it. If one of
-   these steps fails, the new file is removed and a file that already has the name stays unchanged. */
+/* Flushes the stream, checks for errors of earlier writes, syncs the file, gives it its name and closes it. After
+   hr_outputs_hold, the last two steps are done later, by hr_outputs_publish. If a step fails, the new file is removed
+   and a file that already has the name stays unchanged. */
 enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *error);
 /* Closes the file and removes it. The call has no effect after a commit. */
 void hr__output_abandon(struct hr__output_file *file);
@@ -220,7 +221,8 @@ static inline void hr__csv_milli(struct hr__csv_out *csv, uint64_t milli) {
 
 /* Writes a text, with quotes if it contains a comma, a quote or a line break. NULL is written as an empty field.
    Spreadsheets evaluate some texts as formulas, so that a name in the input could become a command. Such a text begins
-   with '=', '+', '-', '@', a tab or a carriage return, and is not a number. An apostrophe is written before it. */
+   with '=', '+', '-', '@', a tab or a carriage return, has more characters after this one, and is not a number. An
+   apostrophe is written before it. */
 void hr__csv_text(struct hr__csv_out *csv, const char *text);
 
 /* Appends a text to the current field. The text must not contain commas, quotes or line breaks. */

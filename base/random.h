@@ -4,8 +4,9 @@
 
 /*
  * Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3",
- * SC'11). The key is the scenario's seed. The counter is (draw, purpose, entity, replication). Each draw is a function
- * of the key and the counter only, so it does not depend on how many other numbers were drawn.
+ * SC'11). The key is the scenario's seed. The counter is (block, purpose, entity, replication), where a block has four
+ * draws of 32 bits. Each draw is a function of the key, the counter and its place in the block only, so it does not
+ * depend on how many numbers were drawn for other purposes, entities and replications.
  *
  * A stream is the sequence of draws of one purpose, entity and replication. The caller owns the memory of the stream; a
  * stream needs no clean-up.

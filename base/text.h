@@ -20,7 +20,7 @@
 #define HR__NAME_ELEMENT(value, ...) [value] = HR__FIRST_OF(__VA_ARGS__, ),
 #define HR__FIRST_OF(first, ...) first
 
-/* The size of a buffer for the text of any of the functions below, including the terminating NUL. */
+/* The size of a buffer for the text that any of the functions for numbers below writes, including a terminating NUL. */
 #define HR__NUMBER_BYTES 32
 
 /* The hr__put functions write text at the address `at`, without a terminating NUL, and return the address after the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The registry of policies: built-in policies, policies in shared objects, aliases of policies, and the values of their
-   parameters; and job routers in shared objects. A new policy or a new alias needs one line in its table. The last
-   function checks whether the queue of a job exists. Orders of the queue policy are listed in
-   policies/queue/dispatch.h. */
+   parameters; and job routers in shared objects. A new alias needs one line in its table; a new policy needs one line
+   in its table and a declaration. Orders of the queue policy, which are aliases, too, are listed in
+   policies/queue/dispatch.h. The last function checks whether the queue that a job names exists. */
 
 #include "base/process.h"
 

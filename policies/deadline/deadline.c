@@ -2,14 +2,16 @@
 /*
  * The policy `deadline`: each job acquires its own nodes, spot if possible and on-demand if necessary (Wu et al.,
  * "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). C is the remaining work, R the time to
- * the deadline, and d the change-over time, which a job needs to move to other nodes. Under all rules, when
- * R < C + 2 d, a job without spot capacity changes to on-demand capacity and stays there until its end. The rules
- * differ in what a job does before that time:
+ * the deadline, and d the change-over time, which a job needs to move to other nodes. A job without spot capacity
+ * changes to on-demand capacity when R < C + 2 d, and stays there until its end. Only a job that follows an itinerary
+ * (omniscient) does not. The rules differ in what a job does before that time:
  *
  *   deadline-greedy   uses spot capacity while it is available, else no nodes;
  *   uniform-progress  spreads the work evenly over time. Done work is cp(t); expected work is
  *                     ep(t) = work x elapsed / (deadline - submit). A job without nodes and with cp(t) < ep(t) uses
- *                     on-demand capacity until spot capacity is available and cp(t) >= ep(t + 2 d);
+ *                     on-demand capacity until spot capacity is available and cp(t) >= ep(t + 2 d). The parameter
+ *                     `hysteresis` changes this factor 2. A job with a loose deadline (deadline.h) at first uses only
+ *                     spot capacity;
  *   omniscient        follows the cheapest itinerary, computed when the job is submitted (omniscient.c).
  *
  * A job on spot capacity stays there until the capacity is reclaimed. Owned and reserved capacity is paid for even if
@@ -33,14 +35,14 @@
  * The rules of the policy `deadline`: which pool a job should use now, and when the passage of time alone changes this.
  *
  * C is the work left, R the time to the deadline and d the change-over time. The safety nets are the same for all
- * rules. A job with no nodes or on on-demand nodes uses on-demand nodes when R < C + 2 d. A job on spot nodes stays
- * there until the nodes are reclaimed. Exception: if the job has not completed the change to these nodes and R < C + d,
- * it uses on-demand nodes.
+ * rules, except that a job with an itinerary (omniscient) needs none. A job without nodes or on on-demand nodes uses
+ * on-demand nodes when R < C + 2 d. A job on spot nodes stays there until the nodes are reclaimed. Exception: if the
+ * job has not completed the change to these nodes and R < C + d, it uses on-demand nodes.
  *
  * With ticks (`tick_s`), the rules are those of the simulator of the authors (Wu et al., "Can't Be Late", NSDI'24).
- * Times are compared in whole ticks: C is rounded up and R is rounded down. The comparison is "less than or equal". If
- * a job changes to on-demand capacity because of this rounding, it need not stay there: at the next tick, it may be
- * within the limit again.
+ * Times are compared in whole ticks: R is rounded down, the sum of C and the change-over times is rounded up, and the
+ * comparison is "less than or equal". If a job changes to on-demand capacity because of this rounding, it need not stay
+ * there: at the next tick, it may be within the limit again.
  *
  * Invariant: without ticks, every decision that depends on time has a wake-up in next_change_us. The decisions for a
  * job therefore do not depend on the times at which events of other jobs cause a pass.
@@ -138,7 +140,7 @@ static bool is_tight(const struct hr_view *view, const struct hr__deadline_job *
   return (wide)left_us(view, job) * PPM >= (wide)(job->deadline_us - view->now_us) * ppm;
 }
 
-/* Decides whether the deadline of a submitted job is loose. */
+/* Begins the even pace of a submitted job, and decides whether its deadline is loose. */
 static void set_pace(const struct hr__deadline *self, const struct hr_view *view, struct hr__deadline_job *job) {
   job->pace_us = job->from_us;
   job->pace_done_us = 0;

@@ -5,8 +5,8 @@
  *
  * Method: dynamic programming over (time, time spent without work, place), where a place is a pool or the state without
  * nodes. The step of the time grid is the greatest common divisor of all relevant times (steps of the records,
- * change-over time, work, time to the deadline), so no time is rounded. A job that changes to a pool pays for the pool
- * during the change-over time and does not work in that time. Spot capacity can be acquired only if it remains
+ * change-over time, work, time to the deadline, tick), so no time is rounded. A job that changes to a pool pays for the
+ * pool during the change-over time and does not work in that time. Spot capacity can be acquired only if it remains
  * available for the change-over time, and for longer than the notice of the pool. Assumptions: the job loses no work
  * when it changes nodes, and no other job uses the nodes.
  *
@@ -69,8 +69,8 @@ static const struct hr_pool_spec *spec_at(const struct omniscient_search *search
   return hr__deadline_spec(search->deadline, search->pool[place]);
 }
 
-/* Calls `visit` for each change of the pool's capacity between the start and the end, and once for the capacity at the
-   start. */
+/* Calls `visit` for each change of the pool's capacity before the end, in order of time. A change before the start is
+   passed with the time of the start, so the last of these calls has the capacity at the start. */
 static void read_steps(struct omniscient_search *search, uint32_t place,
                        void (*visit)(struct omniscient_search *, uint32_t, int64_t, uint32_t)) {
   const struct hr_pool_spec *spec = spec_at(search, place);
@@ -184,8 +184,9 @@ static uint8_t *choices_at(const struct omniscient_search *search, uint32_t time
   return search->choice + ((size_t)time * search->n_places + place) * search->n_spent;
 }
 
-/* flags in `choice`. STEP: the path reached the cell by a move that takes time, not by a release of nodes. KEEP: the
-   job did not work in this time, although it had nodes */
+/* flags in `choice`. STEP: the path reached the cell by a move that takes time. A release of nodes takes no time, nor
+   does a change to a pool if the change-over time is 0. KEEP: the job did not work in this time, although it had
+   nodes */
 enum { STEP = 32, KEEP = 64 };
 
 static void clear_costs(const struct omniscient_search *search, uint32_t time) {

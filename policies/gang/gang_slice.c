@@ -115,8 +115,8 @@ static struct hr__gang *new_gang(struct hr__matrix *matrix, hr_job job) {
   return gang;
 }
 
-/* Whether the row has room for the job. `*lacks_memory` is set if it has room, but the GPU memory does not suffice for
-   the tasks. */
+/* Finds a placement for the job in the row. Returns false if the row has no room, or if the GPU memory at the placement
+   does not suffice for the tasks. In the second case, sets `*lacks_memory`. */
 static bool find_in_row(const struct hr__matrix *matrix, const struct hr__gang_row *row, hr_job job,
                         const struct hr_need *need, struct hr_placement *placement, bool *lacks_memory) {
   if (!hr_capacity_find(row->capacity, need, placement)) return false;
@@ -145,7 +145,7 @@ static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *vie
   return HR_OK;
 }
 
-/* Moves waiting jobs into the matrix, in order of submission. Each job enters the first row in which it fits. Stops at
+/* Moves waiting jobs into the matrix, in order of their ids. Each job enters the first row in which it fits. Stops at
    the first job that fits in no row. */
 static enum hr_status matrix_admit(struct hr__matrix *matrix, const struct hr_view *view, struct hr_moves *moves) {
   struct hr_job_entry first;
@@ -254,7 +254,8 @@ static enum hr_status matrix_set_usable(struct hr__matrix *matrix, hr_pool pool,
 
 /* After each event, and at the end of a slice, the jobs to run are chosen again. Pinned jobs are chosen first, then
    jobs of the present row. If no slice has just ended, the running jobs of all rows are next. Jobs of the following
-   rows are last. A choice is one walk over the matrix; a job is chosen if its place is free in matrix->chosen. */
+   rows are last. Each of these steps walks over the matrix or the present row. A pinned job is always chosen; any other
+   job is chosen if its place is free in matrix->chosen. */
 
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit", NULL};
 enum { PARAM_SLICE, PARAM_ROWS, PARAM_PLACEMENT };

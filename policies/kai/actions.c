@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The actions of a session, in the order of the configuration.
+ * The actions of a session.
  *
- * - allocate places jobs on free resources. A job that still has pending pods afterwards is put back into the order.
+ * - allocate places jobs on free resources. A job that still has pending pods after some were placed is put back into
+ *   the order.
  * - consolidation moves preemptible pods to other nodes, if all of them can be placed again.
  * - reclaim takes resources from other queues.
  * - preempt takes resources from jobs of lower priority in the same queue.
- * - stalegangeviction evicts jobs that have run below their minimum for too long.
+ * - stalegangeviction evicts jobs that have run with fewer pods than their minimum for longer than a grace period.
  *
  * Invariant: all statements are committed or undone before the next job is examined.
  *
@@ -223,8 +224,8 @@ struct hr__kai_cycle *hr__kai_cycle_create(struct hr__kai_session *session) {
 
 /*
  * With signatures, KAI compares each job with the jobs that have failed in the same action. It skips a job that is not
- * easier to place than one of them: the job has the same constraints and no fewer pods, and its pods do not request
- * less.
+ * easier to place than one of the failed jobs: it has the same constraints and no fewer pods, and its pods do not
+ * request less.
  *
  * With classes, jobs with a known outcome are skipped; this changes no decision. As long as pods are only placed and
  * never evicted, a job fails in `allocate` if a job of its class has failed (FOR_GOOD). A job that may not reclaim now

@@ -145,7 +145,7 @@ static bool is_allowed(struct hr__kai_autoscaler *scaler, uint32_t slot) {
   return true;
 }
 
-/* Sets nodes up that boot in no time. Returns whether there are any. */
+/* Marks the nodes of a pool that have booted in no time as up. Returns whether there are any. */
 static bool bring_up(struct hr__kai_world *world, uint32_t pool) {
   const uint32_t first = hr_cluster_first_node(world->simulated, (hr_pool){pool}).id;
   bool some = false;

@@ -25,7 +25,8 @@
  * 2. A queue is first if it stays within its quota with its next job.
  * 3. The queue of higher priority is first.
  * 4. A queue is second if it would hold a resource although its allocatable amount (hr__kai_allocatable) is 0.
- * 5. The queue with the smaller dominant share is first, with its next job and without its victims.
+ * 5. The queue with the smaller dominant share is first. For this share, its allocation includes its next job, and does
+ *    not include its victims.
  * 6. The queue with the smaller dominant share of its present allocation is first.
  * 7. The queue with the smaller allocatable amounts is first.
  * 8. The older queue is first.
@@ -75,7 +76,8 @@ static int by_allocatable(const struct hr__kai_queue *l, const struct hr__kai_qu
   return first_if(hr__kai_at_most(&a, &b), hr__kai_at_most(&b, &a));
 }
 
-/* The values by which queues are compared, except priority, age and allocatable amounts. */
+/* The values by which queues are compared, except priority, age and allocatable amounts. The caller sets the other
+   members of the key. */
 static struct hr__kai_queue_key key_of(const struct hr__kai_side *side, const struct hr__kai_amounts *total) {
   struct hr__kai_amounts with = with_job(side);
   const struct hr__kai_amounts held = hr__kai_allocated_of(side->queue);
@@ -265,7 +267,7 @@ static bool same_amounts(const struct hr__kai_amounts *a, const struct hr__kai_a
   return true;
 }
 
-/* The key of a queue with the first job of its subtree. It is computed again only if something has changed. */
+/* The key of a queue with the first job of its subtree. It is computed again only if its inputs have changed. */
 static const struct hr__kai_queue_key *current_key(const struct hr__kai_job_order *order, uint32_t queue) {
   const struct hr__kai_session *session = order->session;
   struct hr__kai_queue_key *key = &order->keys[queue];

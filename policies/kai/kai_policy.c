@@ -65,10 +65,10 @@ struct kai {
   uint32_t *rejected, n_rejected, max_rejected;
   uint32_t *bound, *leaving; /* jobs that the cycle starts; jobs that it evicts */
   uint32_t n_bound, max_bound, n_leaving, max_leaving, n_started;
-  uint32_t n_unplaced;          /* jobs of the last cycle for which single GPUs did not suffice */
-  int64_t cycle_us;             /* when the last cycle ran */
+  uint32_t n_unplaced; /* jobs of the last cycle that did not start, because their nodes had too few free GPUs */
+  int64_t cycle_us;    /* when the last cycle ran */
   int64_t wake_us, release_us;  /* last requested wake-up: for a cycle; for the release of a node */
-  int64_t fetch_us;             /* the same, for reading past usage */
+  int64_t fetch_us;             /* last requested wake-up for reading past usage */
   struct hr__job_list expiring; /* jobs whose required locality expires */
   int64_t expire_us;            /* when the first of them expires */
   bool changed;                 /* since the last cycle */
@@ -313,7 +313,7 @@ static enum hr_status start(struct kai *kai, uint32_t slot) {
   return status == HR_OK ? wake_for_runtimes(kai) : status;
 }
 
-/* Evicts a job: gives it notice, or stops it at once. */
+/* Evicts a job: sends it an eviction notice, or, without a grace period, stops it at once. */
 static enum hr_status evict(struct kai *kai, uint32_t slot) {
   struct hr__kai_world *world = &kai->world;
   const hr_job job = {world->job_of[slot]};
@@ -403,7 +403,7 @@ static enum hr_status evict_leaving(struct kai *kai) {
  * Whether jobs reclaim GPUs from each other for ever. A queue A within its quota may reclaim from a queue B that is
  * within its fair share, and B may then reclaim from A. If evicted jobs lose their work, KAI repeats this without end.
  * The model assumes an endless exchange if no job has ended while jobs were evicted MOST_EVICTIONS times each, on
- * average. Nothing is then evicted until a job ends, so that the run ends.
+ * average. Then no job is evicted until a job ends, so that the run ends.
  */
 static bool exchanges_for_ever(const struct kai *kai) {
   return kai->n_fruitless > (uint64_t)MOST_EVICTIONS * (kai->world.n_waiting + kai->world.n_running);

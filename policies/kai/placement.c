@@ -25,8 +25,8 @@
  * The domains of a topology form a tree. For each pod set or group with a constraint, the lowest common domain of the
  * allowed nodes is found, and the free resources of the domains below it are summed. The children of each domain are
  * sorted so that the domain that the request would fill most comes first. Then the domains of the allowed levels in
- * which all pods seem to fit are tried, inner levels first. In this computation, domains outside the common domain have
- * no free resources.
+ * which all pods seem to fit are tried, inner levels first. Domains outside the common domain count as having no free
+ * resources.
  *
  * Source: KAI-Scheduler, plugins/topology.
  */
@@ -205,7 +205,7 @@ static void sum_free(const struct hr__kai_session *session, struct hr__kai_tree 
     }
 }
 
-/* The largest request of any pod. */
+/* The largest requests of the pods that are to be placed, and the number of these pods. */
 struct largest {
   int64_t cpu, mem;
   double portion;
@@ -276,7 +276,8 @@ static int64_t thousands_up(int64_t amount) {
   return amount > 0 ? (amount + 999) / 1000 : amount / 1000;
 }
 
-/* The sum of the requests in the units of `ratio_of`: cores, bytes, pods, GPUs in millionths, MIG instances. */
+/* The sum of the requests: cores, bytes, pods, GPUs in millionths. CPU and MIG instances are divided by 1000 and
+   rounded up, as in KAI. */
 static int64_t request_in(const struct hr__kai_cluster *cluster, const struct hr__kai_subject *subject, uint32_t dim) {
   int64_t sum = 0;
   for (uint32_t i = 0; i < subject->n_pods; i++) {
@@ -366,8 +367,9 @@ static bool seems_to_fit(const struct hr__kai_cluster *cluster, const struct hr_
   return ratio_of(cluster, subject, domain) <= 1;
 }
 
-/* Keeps the domains in `tree->order` in which the pods seem to fit. If the subject already has active pods (`bound`), a
-   domain must also be in the same domain of the required level as these. Returns the end of the list. */
+/* Keeps those of the `n` domains from tree->order[first] on in which the pods seem to fit. If the subject already has
+   active pods (`bound`), a domain must also be in the same domain of the required level as one of these pods. Returns
+   the end of the list. */
 static uint32_t filter(const struct hr__kai_session *session, const struct hr__kai_subject *subject,
                        const struct hr__kai_tree *tree, const struct hr__kai_topology *topology, uint32_t first,
                        uint32_t n, bool bound) {
@@ -385,8 +387,8 @@ static uint32_t filter(const struct hr__kai_session *session, const struct hr__k
   return kept;
 }
 
-/* Sums the free resources below the domain, and counts the pods that fit if all pods are equal. Returns false if the
-   pods cannot be compared with each other. */
+/* Sums the free resources below the domain. If either all pods or no pods request GPUs, also counts the pods that fit.
+   Returns false if pods request different parts of a GPU. */
 static bool measure(const struct hr__kai_session *session, const struct hr__kai_subject *subject,
                     struct hr__kai_tree *tree, uint32_t domain) {
   for (uint32_t d = 0; d < tree->n_domains; d++) {
@@ -490,8 +492,8 @@ struct gpu_choice {
   bool waits, opens; /* `waits`: for resources that are released; `opens`: a GPU without a reservation is needed */
 };
 
-/* The best GPU that is not chosen yet: the id of a shared one, or -1 for a whole one; -2: none. `limit` and `after` are
-   the score and the id of the last choice; both are updated. */
+/* The best GPU that is not chosen yet: the id of a shared GPU, or -1 for a whole one; -2: none. `limit` is the score of
+   the last choice, `after` the id of the last shared GPU that was chosen with this score; both are updated. */
 static int64_t next_gpu(const struct hr__kai_session *session, uint32_t pod, uint32_t node, int64_t n_whole,
                         double *limit, int64_t *after) {
   const int64_t mib = hr__kai_mib_on(session, pod, node);

@@ -214,9 +214,9 @@ struct hr__kai_session *hr__kai_session_create(struct hr_arena *arena, const str
  *
  * All sums are computed again from the states of the pods. A node counts the pods that have an entry for it; its GPUs
  * are compared only if it has no shared GPUs. A pod set with pods that were bound in the session has at least its
- * minimum of active pods. A node does not allocate more than its capacity. There are two exceptions. If it counts a pod
- * that another node counts, too, KAI may place this pod back without a check. If its description allows no pods, the
- * node has left the cluster, but its pods may still be on it.
+ * minimum of active pods. A node does not allocate more than its capacity. There are two exceptions. If the node counts
+ * a pod that another node counts, too, KAI may have placed this pod back without a check. If the description of the
+ * node allows no pods, the node has left the cluster, but its pods may still be on it.
  */
 
 static const char *check_sets(const struct hr__kai_session *session) {
@@ -336,10 +336,10 @@ const char *hr__kai_check(const struct hr__kai_session *session) {
  * Divides the cluster among the queues of KAI.
  *
  * First, each queue gets its quota, at most its request. The rest is divided by priority, from high to low. Within a
- * priority, queues that request more get whole units in proportion to their weights, which are reduced by past usage.
- * This is repeated while some queue requested less than its part. Units that are left by rounding are assigned one by
- * one to the queues with the largest remainders. Amounts are whole numbers. Only the parts are computed as doubles, in
- * the order of the queues.
+ * priority, queues that request more than they have get whole units in proportion to their weights, which are reduced
+ * by past usage. This is repeated while some queue requested less than its part. Units that are left by rounding are
+ * assigned one by one to the queues with the largest remainders. Amounts are whole numbers. Only the parts are computed
+ * as doubles, in the order of the queues.
  *
  * Source: KAI-Scheduler, plugins/proportion/resource_division and plugins/proportion/resource_share.
  */
@@ -409,7 +409,8 @@ static double weight_in_round(const struct division_level *level, const struct h
   return weight > 0 ? weight : 0;
 }
 
-/* The sum of the weights in this round; sets the total weight. */
+/* Sets the total weight: the sum over the queues that request more. Returns the sum of the weights in this round, which
+   consider past usage. */
 static double sum_of_weights(struct division_level *level) {
   level->total_weight = 0;
   for (uint32_t i = 0; i < level->n; i++) {
@@ -664,7 +665,8 @@ static double saturation_ratio(int64_t allocated, int64_t fair) {
 
 /* Returns whether, for each resource in `involved`, the queue is within its fair share or less saturated than
    `sibling`, which has lost pods. `mine`: the amounts that the queue holds with the request. `others`: the amounts that
-   the sibling still holds. `multiplier`: the saturation of the queue is multiplied by it. */
+   the sibling still holds. `multiplier`: the saturation of the queue is multiplied by it. A sibling whose fair share is
+   0 or unlimited is not compared. */
 static bool less_saturated(const struct hr__kai_queue *queue, const struct hr__kai_amounts *mine,
                            const struct hr__kai_queue *sibling, const struct hr__kai_amounts *others, unsigned involved,
                            double multiplier) {

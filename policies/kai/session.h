@@ -40,8 +40,8 @@ struct hr__kai_share {
   int64_t fair;                      /* result of the division */
   int64_t allocated;                 /* to active pods of the whole subtree (HR__KAI_ACTIVE) */
   int64_t allocated_non_preemptible; /* the part of non-preemptible jobs */
-  int64_t request;                   /* allocated, plus the requests of pending pods */
-  double weight;                     /* in the division of what is left after the quotas */
+  int64_t request;                   /* at the start of the session: allocated, plus the requests of pending pods */
+  double weight;                     /* in the division of the amount that is left after the quotas */
   double usage;                      /* past usage, as a fraction of the cluster */
 };
 
@@ -80,8 +80,8 @@ static inline int64_t hr__kai_requestable(const struct hr__kai_share *share) {
   return share->limit;
 }
 
-/* The amount that a queue may hold before other queues may reclaim from it: the larger of quota and fair share, at most
-   the limit. */
+/* The allocatable amount: the amount that a queue may hold before other queues may reclaim from it. It is the larger of
+   quota and fair share, at most the limit. */
 static inline int64_t hr__kai_allocatable(const struct hr__kai_share *share) {
   if (share->deserved == HR__KAI_UNLIMITED) return share->limit;
   int64_t amount = share->deserved > share->fair ? share->deserved : share->fair;
@@ -118,20 +118,21 @@ static inline struct hr__kai_amounts hr__kai_fair_of(const struct hr__kai_queue 
   return amounts;
 }
 
-/* The dominant share: the largest ratio, over the resources, of `allocated` to what the queue may hold. `total`
-   replaces an unlimited amount. If the queue may hold nothing of a resource, the ratio is 1000 times the allocated
-   units. */
+/* The dominant share: the largest ratio, over the resources, of `allocated` to the allocatable amount
+   (hr__kai_allocatable). `total` replaces an unlimited allocatable amount. If the allocatable amount is 0, the ratio is
+   1000 times the allocated units (whole GPUs, thousandths of a core, bytes). */
 double hr__kai_dominant_share(const struct hr__kai_queue *queue, const struct hr__kai_amounts *allocated,
                               const struct hr__kai_amounts *total);
 
 /* ---- Division ---- */
 
-/* Assigns to each of the `n` sibling queues `ids` its quota, at most its request. Returns the rest of `total`,
-   which may be negative. */
+/* Adds to the fair share of each of the `n` sibling queues `ids` its quota, at most its request and its limit. Returns
+   the rest of `total`, which may be negative. */
 int64_t hr__kai_divide_quotas(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource,
                               int64_t total);
-/* Divides what is left after the quotas, by priority, weight and past usage. `k` is the weight of past usage.
-   `remainders` is scratch memory for `n` numbers. Returns the rest of `total`. */
+/* Divides `total`, the amount that is left after the quotas, by priority, weight and past usage, and adds the parts to
+   the fair shares. `k` is the weight of past usage. `remainders` is scratch memory for `n` numbers. Returns the rest of
+   `total`. */
 int64_t hr__kai_divide_rest(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource, int64_t total,
                             double k, double *remainders);
 
@@ -206,8 +207,8 @@ struct hr__kai_taken {
   unsigned involved;
 };
 
-/* Whether the queue of the job stays within its fair share and, if the job is non-preemptible, its non-preemptible jobs
-   stay within its quota. */
+/* Whether the queue of the job, with the request, stays within its fair share. If the job is non-preemptible, its
+   queue's non-preemptible jobs must also stay within the quota. */
 bool hr__kai_may_reclaim(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer);
 
 /* Returns whether the queue may lose a victim because it holds too much: in some resource, the amount that it still
@@ -231,8 +232,8 @@ struct hr__kai_remaining {
   bool touched;
 };
 
-/* Whether a queue may lose a first victim for the reclaimer. If not, each scenario in which it loses a victim is
-   invalid. */
+/* Whether a queue may lose a first victim for the reclaimer. If not, the reclaimer cannot evict any victim of this
+   queue. */
 bool hr__kai_may_lose(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer, uint32_t queue);
 /* Whether all victims may be evicted for the reclaimer. Victims of one queue are considered in their order. The
    saturation of a queue is its allocated amount, divided by its fair share. The saturation of the reclaimer's queue,
@@ -485,7 +486,7 @@ struct hr__kai_pod_state {
   int64_t status, node;                    /* node -1: none */
   int64_t is_virtual;                      /* the status was set by a statement that is not committed */
   int64_t accepted_gpus;                   /* counted for the quota on its last node, in millionths */
-  bool accepted;                           /* it was on a node */
+  bool accepted;                           /* it is or was on a node */
   bool is_logged;                          /* it has an operation in the log */
   int64_t n_gpus;                          /* shared GPUs in list 0 */
   int64_t on_node[HR__KAI_ENTRIES];        /* the nodes that count it; -1: none */
@@ -579,8 +580,8 @@ void hr__kai_divide_again(struct hr__kai_session *session);
    pending again. */
 void hr__kai_settle(struct hr__kai_session *session);
 
-/* The request of a pod for quotas. Requested GPU memory counts as a fraction of the memory of the cluster's smallest
-   GPU. */
+/* The request of a pod, as it counts for quotas. Requested GPU memory counts as a fraction of the memory of the
+   cluster's smallest GPU. */
 struct hr__kai_amounts hr__kai_request_of(const struct hr__kai_cluster *cluster, uint32_t pod);
 
 /* The amounts that a pod counts for quotas; 0 if it was never on a node. */

@@ -94,7 +94,6 @@ static uint32_t count_gpus(const struct hr__kai_world *world) {
   return (uint32_t)n;
 }
 
-/* Makes room for a job with `n_pods` pods. False: out of memory. */
 bool hr__kai_make_room(struct hr__kai_world *world, uint32_t n_pods, uint32_t n_devices) {
   struct hr__kai_cluster *cluster = &world->cluster;
   if (n_pods <= world->max_job_pods && world->n_slots < world->max_slots && world->n_pods + n_pods <= world->max_pods &&
@@ -131,7 +130,7 @@ bool hr__kai_make_room(struct hr__kai_world *world, uint32_t n_pods, uint32_t n_
   return hr__kai_renew_session(world);
 }
 
-/* Takes a free slot with the same number of pods and of parts of GPUs per pod; HR_NONE: none. */
+/* Takes a free slot with the same number of pods, and the same number of shared GPUs per pod; HR_NONE: none. */
 static uint32_t take_spare(struct hr__kai_world *world, const struct hr__kai_kind *kind) {
   if (kind->n_pods > world->max_job_pods) return HR_NONE;
   for (uint32_t *link = &world->spare_by_pods[kind->n_pods]; *link != HR_NONE; link = &world->next_spare[*link]) {
@@ -462,7 +461,8 @@ static uint64_t idle_gpus(const struct hr_gpu_inventory *inventory, uint32_t nod
   return idle;
 }
 
-/* The set of GPUs that belong to the shared GPUs of a pod; 0: they do not have room. */
+/* The set of GPUs of the node to which the shared GPUs of a pod belong; 0: they do not have room. A shared GPU without
+   a number gets the first idle GPU. */
 static uint64_t shared_gpus(struct hr__kai_world *world, uint32_t pod, const struct hr_request *request,
                             uint32_t node) {
   struct hr__kai_session *session = world->session;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Searches for victims.
- *
- * The solver first finds victims for the first of the job's next pods, then for the first two pods, and so on. The
- * victims that were found for the first k pods (the recorded victims) are evicted first in the search for k + 1 pods.
+ * Searches for victims. The solver finds victims for the first of the pending job's next pods, then for its first two
+ * next pods, and so on. The victims that were found for the first k pods (the recorded victims) are evicted first in
+ * the search for k + 1 pods.
  *
  * A scenario is a list of victims in victim order. After each addition, the nodes of the last victim are examined one
  * by one. For each node, the recorded victims and the victims of jobs with new victims on this node are evicted. Then a
  * simulation places the pending job and the evicted jobs, in the order of queues. Other pending jobs are in this order,
- * too, but are not placed. A rule of the action then accepts or rejects the result. A victim that can be placed again
- * is not a loss. Lists of victims consist of groups of pods; `taken` marks the pods of the scenario.
+ * too, but are not placed. A rule of the action then accepts or rejects the result. The pods of a victim that were
+ * placed again are not lost. Lists of victims consist of groups of pods; `taken` marks the pods of the scenario.
  *
  * Source: KAI-Scheduler, actions/common/solvers and actions/common/action.
  */
@@ -23,7 +22,7 @@
 /*
  * The losses of victims, and whether the rules of the action allow them.
  *
- * A loss is the sum of the resources of those pods of a victim that were not placed again. Consolidation allows no
+ * The loss of a victim is the sum of the resources of its pods that were not placed again. Consolidation allows no
  * losses; reclaim compares the losses with fair shares and quotas. Invariant: these functions do not change the state
  * of the session.
  *
@@ -92,8 +91,8 @@ static uint32_t victims_of(const struct hr__kai_solver *solver, uint32_t job, ui
   return n;
 }
 
-/* Adds the losses of a victim to the list of losses: each pod above the minimum of its pod set separately, then the
-   others together. Returns the new length of the list. */
+/* Adds the losses of a victim to the list of losses: each pod above the minimum of its pod set separately, then all its
+   remaining pods together. Returns the new length of the list. */
 static uint32_t add_losses_of(struct hr__kai_solver *solver, uint32_t n_losses, uint32_t job) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   uint32_t *core = solver->pods, n_core = 0;
@@ -126,7 +125,7 @@ static void exchange_allocated(struct hr__kai_solver *solver) {
     }
 }
 
-/* The part of the pending job that the solver examines, as a reclaimer. */
+/* Describes the part of the pending job that the solver examines, as a reclaimer. */
 static struct hr__kai_reclaimer reclaimer_of(const struct hr__kai_solver *solver, uint32_t pending) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   struct hr__kai_reclaimer reclaimer = {.queue = cluster->jobs[pending].queue,
@@ -196,7 +195,7 @@ static void *alloc(struct hr__kai_session *session, size_t n, size_t bytes) {
 }
 
 static void create_list(struct hr__kai_session *session, struct hr__kai_victim_list *list) {
-  /* Groups do not share pods. */
+  /* Each group has at least one pod, and groups do not share pods. */
   list->max_groups = session->cluster->n_pods;
   list->groups = alloc(session, list->max_groups, sizeof *list->groups);
   list->pods = alloc(session, session->cluster->n_pods, sizeof *list->pods);
@@ -259,7 +258,7 @@ static uint32_t active_job(const struct hr__kai_session *session, uint32_t i) {
   const struct hr__kai_job_list running = hr__kai_running(session->cluster);
   if (i < running.n) return hr__kai_listed(&running, i);
   const uint32_t job = session->hopeful[i - running.n];
-  return session->cluster->is_running[job] ? HR__KAI_NONE : job; /* the job was listed as running since */
+  return session->cluster->is_running[job] ? HR__KAI_NONE : job; /* meanwhile, the job was listed as running */
 }
 
 /* Fills the order of victims. */
@@ -739,7 +738,7 @@ static bool solve_part(struct hr__kai_solver *solver, uint32_t pending, enum hr_
   return false;
 }
 
-/* Limits the solver to the first `n` pods of the job; 0: no limit. */
+/* Limits the session to the first `n` next pods of the job; 0: ends the limit. */
 static void look_at_part(struct hr__kai_solver *solver, uint32_t pending, uint32_t n) {
   struct hr__kai_session *session = solver->session;
   session->part_job = n > 0 ? pending : HR__KAI_NONE;

@@ -3,8 +3,8 @@
 #define HR_POLICIES_KAI_SOLVER_H
 
 /* The actions of KAI and their parts: topologies, placements, the order of jobs, gangs, statements and the solver. The
-   names of these parts are those of KAI. A pod has a place if it is placed on idle resources of a node; it is pipelined
-   if it waits for resources of a node that other pods release. */
+   names of these parts are those of KAI. A pod is bound if it gets idle resources of a node; it is pipelined if it
+   waits for resources of a node that other pods release. */
 
 #include "policies/kai/session.h"
 
@@ -72,11 +72,11 @@ struct hr__kai_placer {
   double *scores;        /* [n_nodes] */
   uint32_t *fitting;     /* [n_nodes] */
   uint32_t *pods, *sets; /* next pods, and pod sets, of the job that is being placed */
-  uint32_t *batch;       /* pods of groups and pod sets; each level of the tree has its own part */
-  uint32_t *children;    /* groups and pod sets of a group; same rule */
-  uint32_t *domains;     /* domains to try; same rule */
-  uint8_t *node_sets;    /* allowed nodes; same rule */
-  uint32_t n_batch, n_children, n_domains, n_node_sets; /* in use */
+  uint32_t *batch;       /* pods of groups and pod sets; each level of the recursion uses its own section */
+  uint32_t *children;    /* groups and pod sets of a group; with sections, too */
+  uint32_t *domains;     /* domains to try; with sections, too */
+  uint8_t *node_sets;    /* allowed nodes; with sections, too */
+  uint32_t n_batch, n_children, n_domains, n_node_sets; /* entries in use */
   uint32_t max_domains;
 };
 
@@ -129,15 +129,15 @@ struct hr__kai_job_order {
   /* If a job had no effect, other jobs of its class need not be returned (`passes`). A class is skipped if its entry in
      `passed` equals `stamp`. `n_passed` is the number of skipped classes of a queue. */
   bool passes, is_clean;
-  uint32_t depth;          /* maximum number of pending jobs of a queue in the order; 0: all */
-  uint32_t *left;          /* [n_queues] how many jobs of its list may still be returned */
-  uint64_t stamp;          /* incremented by each change */
-  uint64_t *passed;        /* [room_classes] */
-  uint64_t *passed_in;     /* [n_queues] the stamp for which `n_passed` counts */
-  uint32_t *n_passed;      /* [n_queues] */
-  uint32_t last;           /* queue of the last job; maybe only jobs to skip are left in it; HR__KAI_NONE: none */
-  uint32_t *deepest_first; /* [n_queues] the queues, children before their parents */
-  uint32_t *cursor;        /* [n_queues] */
+  uint32_t depth;      /* maximum number of pending jobs of a queue in the order; 0: all */
+  uint32_t *left;      /* [n_queues] how many jobs of its list may still be returned */
+  uint64_t stamp;      /* incremented by each change */
+  uint64_t *passed;    /* [room_classes] */
+  uint64_t *passed_in; /* [n_queues] the stamp for which `n_passed` counts */
+  uint32_t *n_passed;  /* [n_queues] */
+  uint32_t last;       /* queue of the job that was removed last; maybe all its jobs are skipped; HR__KAI_NONE: none */
+  uint32_t *deepest_first;        /* [n_queues] the queues, children before their parents */
+  uint32_t *cursor;               /* [n_queues] */
   struct hr__kai_queue_key *keys; /* [n_queues] */
   uint32_t *n_asked;              /* [n_queues] scratch memory */
   uint64_t division;              /* 1 + the number of the division for which `is_total` was computed; 0: none */
@@ -168,7 +168,7 @@ static inline void hr__kai_order_changed(struct hr__kai_job_order *order) {
   order->stamp++;
 }
 
-/* Puts the queues into the heaps of their parents, after all first jobs were added. */
+/* Puts the queues into the heaps of their parents. Must be called once, after the initial jobs were added. */
 void hr__kai_order_build(struct hr__kai_job_order *order);
 /* Adds a job. A job whose queue does not exist or is not a leaf is ignored. */
 void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job);
@@ -242,7 +242,7 @@ void hr__kai_bind(struct hr__kai_session *session, uint32_t pod, uint32_t node);
 /* Pipelines a pod: it waits for resources of a node. If the pod was evicted from this node and would get the same
    shared GPUs again, its eviction is undone instead. */
 void hr__kai_pipeline(struct hr__kai_session *session, uint32_t pod, uint32_t node);
-/* Replaces the places that the pods of the job got since the last commit: the pods are pipelined on the same nodes. */
+/* Pipelines the pods of the job that were bound since the last commit, on the same nodes. */
 void hr__kai_pipeline_all(struct hr__kai_session *session, uint32_t job);
 /* Evicts a pod at once, outside a statement. */
 void hr__kai_evict_now(struct hr__kai_session *session, uint32_t pod);
@@ -293,7 +293,7 @@ struct hr__kai_solver {
   struct hr__kai_remaining *remaining;    /* [n_queues] */
   uint8_t *is_losable;                    /* [n_queues] the queue may lose victims for the part of the pending job */
   uint32_t *n_left;                       /* [n_queues] victims in a leaf queue that the simulation has not tried yet */
-  struct hr__kai_amounts *allocated; /* [n_queues * 2] before the search: held in all, and by non-preemptible jobs */
+  struct hr__kai_amounts *allocated; /* [n_queues * 2] before the search: of all jobs, and of non-preemptible ones */
 };
 
 /* Allocates a solver. Returns false if memory is exhausted. */

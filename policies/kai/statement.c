@@ -3,8 +3,8 @@
  * Statements, which are changes of a session that can be undone, and the counts of pods on nodes.
  *
  * Each change of a cell of the state is recorded with the former value of the cell (hr__kai_set). To undo a statement,
- * the former values are restored in reverse order. A statement also has a list of operations on pods; a commit performs
- * them. Invariant: at a commit, the changes recorded since the last commit are exactly those of the statement.
+ * the former values are restored in reverse order. A statement also has a list of operations on pods; a commit makes
+ * them final. Invariant: at a commit, the changes recorded since the last commit are exactly those of the statement.
  *
  * Source: KAI-Scheduler, framework/statement.
  */
@@ -65,7 +65,7 @@ static int64_t *length_of(struct hr__kai_session *session, uint32_t pod, int lis
   return list == 0 ? &state->n_gpus : &state->n_gpus_on_node[list - 1];
 }
 
-/* Copies a list of shared GPUs to another one. */
+/* Copies list `from` of the shared GPUs of a pod to list `to`. */
 static void kai_copy_gpus(struct hr__kai_session *session, uint32_t pod, int to, int from) {
   const int64_t n = *length_of(session, pod, from);
   for (int64_t i = 0; i < n; i++)
@@ -120,7 +120,7 @@ static int64_t known_gpus(const struct hr__kai_session *session, uint32_t node) 
   return n;
 }
 
-/* A whole GPU has become a shared GPU: subtracts it from the idle GPUs if this has not been done. */
+/* Called after a whole GPU has become a shared GPU. Subtracts it from the idle GPUs if this has not been done. */
 static void take_idle_gpu(struct hr__kai_session *session, uint32_t node) {
   if (session->cluster->nodes[node].n_gpus < known_gpus(session, node)) add(session, idle_gpus(session, node), -1);
 }
@@ -421,7 +421,7 @@ static void undo_eviction(struct hr__kai_session *session, uint32_t pod) {
   }
 }
 
-/* Whether the pod gets other shared GPUs of the node than its entry there has. */
+/* Whether the pod gets other shared GPUs of the node (list 0) than those of its entry for the node. */
 static bool gets_other_gpus(const struct hr__kai_session *session, uint32_t pod, int entry) {
   const struct hr__kai_pod_state *state = &session->pods[pod];
   const enum hr__kai_request kind = session->cluster->pods[pod].kind;

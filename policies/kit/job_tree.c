@@ -5,8 +5,8 @@
  * A leaf has up to 32 entries, and an inner node up to 32 children. Each member of the entries has its own array, so
  * that a search in a node reads few cache lines. A node is identified by its 32-bit index in the store. A node that
  * becomes empty is freed. Nodes that are nearly empty are not merged: jobs leave a queue from its front or at random
- * positions, and both leave few such nodes. If a new last entry splits the rightmost leaf, the right part contains only
- * that entry. Therefore a queue in arrival order fills its leaves.
+ * positions, and both leave few such nodes. If the new entry that splits a leaf comes after all entries of the leaf,
+ * the new right leaf contains only this entry. Therefore a queue in arrival order fills its leaves.
  *
  * Some orders make a tree for each kind of job, so that most trees never have more than one entry. A tree with one
  * entry is a single, which takes 24 bytes, until a second entry is inserted. It then has a leaf until it is empty.
@@ -186,8 +186,8 @@ static int64_t min_of(const int64_t *values, uint32_t count) {
   return min;
 }
 
-/* Returns the minimum of the values. No value may be less than `bound`, so if the first value is equal to `bound`, the
-   others are not read. */
+/* Returns the minimum of the values. No value may be less than `bound`. Therefore, if the first value is equal to
+   `bound`, the remaining values are not read. */
 static int64_t min_above(const int64_t *values, uint32_t count, int64_t bound) {
   return count > 0 && values[0] == bound ? bound : min_of(values, count);
 }
@@ -279,7 +279,8 @@ struct job_tree_split {
   uint32_t job;
 };
 
-/* Splits a full leaf with begin = 0, and inserts the entry into the correct part. False: out of memory. */
+/* Splits a full leaf (which has begin = 0), and inserts the entry into the left or the right leaf. False: out of
+   memory. */
 static bool leaf_split(struct hr_tree_store *store, struct leaf *leaf, const struct hr_job_entry *entry,
                        struct job_tree_split *split) {
   split->place = make_leaf(store);

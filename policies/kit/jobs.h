@@ -19,10 +19,10 @@ static inline bool hr__is_replica(const struct hr_trace *trace, hr_job job) {
 /*
  * A list of jobs, in the order in which they were added. All bytes zero: empty.
  *
- * Policies have two such lists. The first contains jobs that need no node; they start at the beginning of the next
- * pass. The second contains jobs that are withdrawn (HR_EVENT_WITHDRAW). When the policy receives this event, it
- * removes the job from all its other lists. At the beginning of its next pass, which is at the same instant, it rejects
- * the jobs of the list.
+ * Most policies have at least two such lists. One contains the jobs that need no node; they start at the beginning of
+ * the next pass. Another one contains the jobs that are withdrawn (HR_EVENT_WITHDRAW). When the policy receives this
+ * event, it removes the job from all other data structures. At the beginning of its next pass, which is at the same
+ * instant, it rejects the jobs of the list.
  */
 struct hr__job_list {
   hr_job *jobs;
@@ -98,15 +98,15 @@ static inline bool hr__place_has(const struct hr__place *place, hr_node node) {
   return false;
 }
 
-/* Returns the placement with which the job can be started now. A place may have been found in a planned state, in which
-   MIG GPUs had other layouts than now. */
+/* Returns the placement with which the job can be started now. The place may have been found in a planned state, in
+   which MIG GPUs had other layouts than now. Its slices are therefore adapted to the present layouts. */
 static inline struct hr_placement hr__place_to_start(const struct hr__place *place, const struct hr_cluster *cluster) {
   const struct hr_gpu_inventory *now = hr_cluster_gpu_inventory(cluster);
   if (now) hr_gpu_inventory_rebase(now, place->slices, place->placement.n_slices);
   return place->placement;
 }
 
-/* Returns how many tasks of a placement use a GPU. */
+/* Returns how many tasks of a placement use a GPU of a node. `gpu`: the set of GPUs that contains only this GPU. */
 static inline uint32_t hr__tasks_on_gpu(const struct hr_placement *placement, hr_node node, uint64_t gpu) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < placement->n_slices; i++)
@@ -115,8 +115,9 @@ static inline uint32_t hr__tasks_on_gpu(const struct hr_placement *placement, hr
 }
 
 /* Returns whether the GPU memory suffices for all tasks of a job at the same time, if no other job uses memory on their
-   GPUs. Some pools allocate memory in order of arrival, and there a placement does not consider memory. So tasks of a
-   gang that share a GPU may need more memory than the GPU has. Such a gang would be killed at every attempt. */
+   GPUs. In pools in which the first task that comes gets the memory (hr_pool_kills), placements do not consider memory.
+   The tasks of a gang that share a GPU there may need more memory than the GPU has. Such a gang would be killed at
+   every attempt. */
 static inline bool hr__tasks_have_memory(const struct hr_cluster *cluster, const struct hr_trace *jobs, hr_job job,
                                          const struct hr_placement *placement) {
   const struct hr_pool_spec *pool = hr_cluster_pool_spec(cluster, placement->pool);
@@ -132,9 +133,10 @@ static inline bool hr__tasks_have_memory(const struct hr_cluster *cluster, const
 
 /* ---- Timer queues ----------------------------------------------------------------------------------- */
 
-/* A timer queue: entries of (time, id of a job or node), first in, first out. Invariant: entries are added in order
-   of time, because each queue adds entries with one constant delay. Entries that are no longer valid, for example
-   because their job has ended, are not removed from the queue. The caller checks each entry that it takes. */
+/* A timer queue: entries of (time, id of a job or node), first in, first out. Invariant: entries are added in order of
+   time. Callers ensure this, because in each queue the time of an entry is the time at which it is added plus a
+   constant delay. Entries that are no longer valid, for example because their job has ended, are not removed from the
+   queue. The caller checks each entry that it takes. */
 
 struct hr__deadline_entry {
   int64_t at_us;

@@ -13,9 +13,9 @@
 
 enum { FIRST_CAPACITY = 4 };
 
-/* If the relative difference of two values is below this bound, they are compared by `is_before`, because rounding
-   errors could change the result of a comparison in this file. Half of the bound is still larger than all rounding
-   errors. */
+/* If the relative difference of two values is at most CLOSE, they are compared by `is_before`, because rounding errors
+   could change the result of a comparison in this file. CLOSER, which is half of CLOSE, is still larger than all
+   rounding errors. */
 #define CLOSE 0x1p-48
 #define CLOSER 0x1p-49
 
@@ -38,9 +38,10 @@ bool hr__kinetic_precedes(const struct hr__kinetic *kinetic, const struct hr__co
   return left > right;
 }
 
-/* Returns a time until which `first` is certainly before `second`. Its lead decreases in proportion to the difference
-   in slowness. At the returned time it is still at least CLOSE. The returned time may be slightly too early, which
-   costs one more comparison, but it is never too late. */
+/* Returns a time until which `first` is certainly before `second`. The lead of `first` decreases in proportion to the
+   difference in slowness. Until the returned time, the relative lead is at least CLOSER, so that rounding errors do not
+   change the order. The returned time may be slightly too early, which costs one more comparison, but it is never too
+   late. */
 static int64_t before_until(const struct hr__kinetic *kinetic, const struct hr__contestant *first,
                             const struct hr__contestant *second) {
   double left = side(kinetic, first, second), right = side(kinetic, second, first);

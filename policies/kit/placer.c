@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Placement of gangs with bit scans over the indexes of free nodes: see headroom/policy_kit.h. */
+/* Placement of jobs with bit scans over the indexes of free nodes: see headroom/policy_kit.h. */
 
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
@@ -50,8 +50,8 @@ bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, uint32_t
 
 /* ---- One node ------------------------------------------------------------------------------------- */
 
-/* Nodes that a search may use: `from` to `end` - 1. A wholly free node may be used only if it is not before node
-   `whole_from`, because the gang already uses the wholly free nodes before `whole_from`. */
+/* The nodes of a pool that a search may use: `from` to `end` - 1. A wholly free node may be used only if it is not
+   before node `whole_from`, because the gang already uses the wholly free nodes before `whole_from`. */
 struct placer_range {
   uint32_t from, whole_from, end;
 };

@@ -96,7 +96,7 @@ static struct hr__pod_shape counted_shape(const struct hr__job_kind *kind, uint3
 }
 
 /* The shape of an elastic job. `n_pods` is its maximum number of pods. `fewest` is the smallest number of pods that
-   have its minimum number of GPUs. */
+   together have at least its minimum number of GPUs. */
 static struct hr__pod_shape elastic_shape(const struct hr__job_kind *kind, uint32_t per_node, uint32_t widest) {
   struct hr__pod_shape shape = counted_shape(kind, kind->max_gpus, per_node, widest);
   uint32_t each = shape.gpu_milli / HR_WHOLE_GPU_MILLI;
@@ -148,7 +148,7 @@ static uint32_t widest_node(const struct hr__pods *pods, const struct hr__job_ki
   return widest;
 }
 
-/* Sets the shape of the kind in each pool. In pools that its jobs do not accept, the kind has no pods. */
+/* Sets the shape of the kind in each pool. In a pool in which its jobs cannot run, the kind has no pods. */
 static void set_shapes(const struct hr__pods *pods, const struct hr_view *view, hr_job job, struct hr__job_kind *kind,
                        bool is_elastic) {
   uint32_t widest = widest_node(pods, kind);
@@ -166,7 +166,8 @@ static void set_shapes(const struct hr__pods *pods, const struct hr_view *view, 
   }
 }
 
-/* Whether the shapes of an elastic kind have several equal pods, and are the same in all pools. */
+/* Whether the jobs of an elastic kind can have fewer pods than their maximum, all their pods are equal, and the shape
+   is the same in all pools in which they can run. */
 static bool has_equal_shapes(const struct hr__pods *pods, const struct hr__job_kind *kind) {
   const struct hr__pod_shape *first = NULL;
   for (uint32_t pool = 0; pool < pods->n_pools; pool++) {
@@ -199,7 +200,7 @@ static uint32_t hash_kind(const struct hr__job_kind *kind) {
   return hr__hash_u64(digest);
 }
 
-/* Whether jobs of the model of a job cannot run in some pool. */
+/* Whether there is a pool in which jobs with the model of this job cannot run. */
 static bool depends_on_model(const struct hr__pods *pods, const struct hr_view *view, hr_job job) {
   for (uint32_t pool = 0; pool < pods->n_pools && pods->jobs->model; pool++)
     if (hr_view_speed_ppm(view, job, (hr_pool){pool}) == 0) return true;
@@ -380,7 +381,7 @@ void hr__pods_put_back(struct hr__pods *pods, hr_job job) {
   }
 }
 
-/* Frees the numbers of the pods that follow `last`. */
+/* Frees the numbers of the pods that follow `last`; HR_NONE: of all pods of the job. */
 static void free_numbers(struct hr__pods *pods, hr_job job, uint32_t last) {
   uint32_t at = last == HR_NONE ? hr__pods_first(pods, job) : pods->pods[last].next_of_job;
   for (uint32_t next; at != HR_NONE; at = next) {
@@ -427,7 +428,7 @@ enum hr_status hr__pods_settle_lists(struct hr__pods *pods, struct hr_moves *mov
 
 /* ---- Placements ---- */
 
-/* Adds a slice to a placement. Without per-GPU allocation (`by_gpu`), a node has one slice, to which the GPUs are
+/* Adds a slice to a placement. In counted allocation (not `by_gpu`), a node has only one slice, to which the GPUs are
    added. */
 static void add_slice(struct hr_placement *placement, struct hr_slice *slices, const struct hr_slice *slice,
                       bool by_gpu) {
@@ -509,10 +510,10 @@ void hr__pods_put_lacks(const struct hr__pods *pods, hr_job job, const struct hr
 /* ---- Autoscaler ------------------------------------------------------------------------------------- */
 
 /* A cluster autoscaler, which requests nodes for waiting jobs that do not fit. A pass places waiting jobs for a trial,
-   in their order: on the nodes that are up or boot, and then on nodes that could be requested, beginning with the
-   cheapest pool. The nodes that were needed are requested, and the trial is undone. A node that has been idle for a
-   long time, and that no waiting job would use, is released. Source: kubernetes/autoscaler, cluster-autoscaler
-   (scale-up by bin packing, expander `price`, scale-down-unneeded-time). */
+   in their order. Each job is placed on the nodes that are up or boot or, if it does not fit there, also on nodes that
+   could be requested, beginning with the cheapest pool. The nodes that were needed are requested, and the trial is
+   undone. A node that has been idle for a long time, and that no waiting job would use, is released. Source:
+   kubernetes/autoscaler, cluster-autoscaler (scale-up by bin packing, expander `price`, scale-down-unneeded-time). */
 
 enum { AUTOSCALER };
 static const char *const elastic_names[] = {[AUTOSCALER] = "autoscaler", "static", NULL};
@@ -596,12 +597,12 @@ static uint32_t find_node(const struct hr__pods *pods, uint32_t kind, uint32_t n
 enum trial_outcome { PLACED, DOES_NOT_FIT, OUT_OF_MEMORY };
 
 /* The condition under which a trial succeeds. ALL_ON_PRESENT: all pods are on present nodes. MORE_ON_ADDED: with added
-   nodes, the job has more pods than before and can run. SOME_ON_PRESENT: the job can run on present nodes. The last two
-   differ from the first only for elastic jobs. */
+   nodes, the job has more pods than before and can run. SOME_ON_PRESENT: the job can run on present nodes. If the job
+   is not elastic, it can run only with all its pods. */
 enum trial { ALL_ON_PRESENT, MORE_ON_ADDED, SOME_ON_PRESENT };
 
-/* Places a job in a pool for a trial, after the pods that it already has. If it does not fit, its pods are removed
-   again. */
+/* Places a job in a pool for a trial, in addition to the pods that it already has. If it does not fit, the added pods
+   are removed again. */
 static enum trial_outcome place_in(struct hr__pods *pods, hr_job job, uint32_t kind, uint32_t pool, enum trial trial) {
   const struct hr__pod_shape *shape = &pods->kinds[kind].shapes[pool];
   uint32_t n_pods = shape->n_pods, number = 0, n_before = pods->n_opened[pool], last = hr__pods_last(pods, job);
@@ -624,7 +625,8 @@ static enum trial_outcome place_in(struct hr__pods *pods, hr_job job, uint32_t k
   return n_pods ? PLACED : DOES_NOT_FIT;
 }
 
-/* The next pool by price, after the pool `before` (HR_NONE: the cheapest); HR_NONE: no further pool. */
+/* Of the elastic pools that offer nodes and in which the kind can run, returns the next one by price after the pool
+   `before` (HR_NONE: returns the cheapest one). HR_NONE: no further pool. */
 static uint32_t next_pool(const struct hr__pods *pods, uint32_t kind, uint32_t before, int64_t now_us) {
   uint32_t best = HR_NONE;
   int64_t best_price = 0;

@@ -6,9 +6,10 @@
  * Jobs as pods, for policies that model schedulers of Kubernetes: what the pods of a job request in each pool, which
  * pods are on which node, and a cluster autoscaler.
  *
- * Each task of a job is a pod. A task that is larger than a node, in a trace without tasks, is divided into pods of
- * whole nodes and one pod for the rest. All pods of a job are on nodes of one pool, because a placement of the engine
- * is in one pool. Jobs with equal requests are of one kind; what fits for one job of a kind fits for all.
+ * Each task of a job is a pod. In counted allocation, if a task has more GPUs than any node that the job accepts, the
+ * job is divided instead into pods of whole nodes and one pod for the rest. All pods of a job are on nodes of one pool,
+ * because a placement of the engine is in one pool. Jobs that are equal in their requests, and in everything else that
+ * a policy distinguishes, are of one kind; what fits for one job of a kind fits for all.
  *
  * A policy can let elastic jobs (`min_gpus`, `max_gpus`) have fewer pods. The pods of such a job are equal, and their
  * number is the same in each pool that the job accepts. Other jobs have all pods that they request.
@@ -23,7 +24,7 @@
 /* What the pods of a job request in a pool. */
 struct hr__pod_shape {
   uint32_t n_pods;                /* 0: the job cannot run in the pool */
-  uint32_t fewest;                /* pods with which the job can run; n_pods if it is not elastic */
+  uint32_t fewest;                /* minimum number of pods with which the job can run; n_pods if it is not elastic */
   uint32_t gpu_milli, last_milli; /* milli-GPUs of each pod but the last, and of the last */
   int64_t cpu_milli, mem_mib;     /* of each pod */
 };
@@ -38,7 +39,7 @@ struct hr__job_kind {
   int32_t priority;
   bool is_fixed;                /* its jobs must not be interrupted */
   bool is_empty;                /* its jobs need no node */
-  bool is_single;               /* one pod in each pool */
+  bool is_single;               /* one pod in each pool in which its jobs can run */
   bool never_fits;              /* not even on an empty cluster with all its nodes */
   struct hr__pod_shape *shapes; /* [n_pools] */
 };
@@ -105,17 +106,19 @@ static inline uint32_t hr__pod_milli(const struct hr__pod_shape *shape, uint32_t
   return number + 1 == shape->n_pods ? shape->last_milli : shape->gpu_milli;
 }
 
-/* Whether the next pod of a job, its `number`-th, fits on a usable node. */
+/* Whether the next pod of a job fits on the node, and the node is usable. `number`: how many pods the job already
+   has. */
 bool hr__pods_fit(const struct hr__pods *pods, uint32_t kind, uint32_t number, uint32_t node);
-/* Places the next pod of a job on a node on which it fits. Returns its number; HR_NONE: out of memory. */
+/* Places the next pod of a job on a node on which it fits. `number`: how many pods the job already has. Returns the
+   number of the pod in the ledger; HR_NONE: out of memory. */
 uint32_t hr__pods_place(struct hr__pods *pods, hr_job job, uint32_t kind, uint32_t number, uint32_t node);
 /* Removes the pods of a job that follow the pod `last` from their nodes; HR_NONE: all. `undo`: these pods were placed
    last, for a trial. */
 void hr__pods_cut(struct hr__pods *pods, hr_job job, uint32_t last, bool undo);
 /* Removes one pod of a job from a node on which it has pods. Must not be called in per-GPU allocation. */
 void hr__pods_remove(struct hr__pods *pods, hr_job job, uint32_t node);
-/* Sets aside the pods of a job for a trial: their nodes are free, but the pods keep their numbers. hr__pods_put_back
-   undoes this; hr__pods_drop frees the numbers. Jobs are put back in the reverse order. */
+/* Sets aside the pods of a job for a trial: their resources are free, but the pods keep their numbers.
+   hr__pods_put_back undoes this; hr__pods_drop frees the numbers. The job that was set aside last is put back first. */
 void hr__pods_set_aside(struct hr__pods *pods, hr_job job);
 void hr__pods_put_back(struct hr__pods *pods, hr_job job);
 void hr__pods_drop(struct hr__pods *pods, hr_job job);
@@ -147,11 +150,12 @@ static inline uint32_t hr__pods_first(const struct hr__pods *pods, hr_job job) {
 }
 
 /* Returns the first pool in which all further pods of a job would fit now. If no such pool exists, returns the first
-   pool in which the job could run, or HR_NONE. Nothing changes. */
+   pool in which an elastic job could run with fewer pods, or HR_NONE. Nothing changes. */
 uint32_t hr__pods_pool_that_fits(struct hr__pods *pods, hr_job job, uint32_t kind);
 
-/* The number of nodes that cannot run the `number`-th pod of a job, by the resource that they lack. `other`: the job
-   does not accept them. `fits`: nodes that can run it. */
+/* Of the usable nodes, how many cannot run the next pod of a job, by the resource that they lack. A node can lack
+   several resources. `number`: how many pods the job already has. `n_nodes`: all usable nodes. `other`: nodes that the
+   job does not accept. `fits`: nodes that can run the pod. */
 struct hr__pod_lacks {
   uint32_t n_nodes, cpu, gpu, mem, pods, other, fits;
 };
@@ -165,14 +169,16 @@ void hr__pods_put_lacks(const struct hr__pods *pods, hr_job job, const struct hr
 
 /* The parameter `elastic_nodes`, for a policy that has no other parameters. */
 extern const struct hr_param hr__pod_params[];
-/* Whether the policy requests nodes: its parameter says so, and some pool is elastic. */
+/* Whether the policy requests nodes: its parameter says so, some pool is elastic, and no autoscaler of the cluster
+   manages the elastic pools. */
 bool hr__pods_are_scaled(const struct hr__pods *pods, const struct hr_policy_env *env);
-/* Calls `next` for the waiting jobs in their order until it returns HR_NONE. `fits`: whether the previous job would be
-   placed after the nodes are added. If it is false, other jobs of its kind need not be tried. */
+/* Returns the next waiting job in the order of the policy, and writes its kind; HR_NONE: no further job. `fits`:
+   whether the previous job would be placed after the nodes are added. If it is false, other jobs of its kind need not
+   be tried. */
 typedef hr_job hr__pods_next(void *self, bool fits, uint32_t *kind);
-/* Requests nodes for waiting jobs that do not fit; the cheapest nodes are requested first. Releases nodes that have
-   been idle for a long time and that no waiting job would use. `*wake_us`: the earliest time at which the next node may
-   be released; HR_NEVER_US: none. */
+/* Requests nodes for the waiting jobs (`next`) that do not fit; the cheapest suitable pool is preferred. Releases nodes
+   that have been idle for a long time and that no waiting job would use. `*wake_us`: the earliest time at which the
+   next node may be released; HR_NEVER_US: none. */
 enum hr_status hr__pods_scale(struct hr__pods *pods, const struct hr_view *view, struct hr_moves *moves,
                               hr__pods_next *next, void *self, int64_t *wake_us);
 

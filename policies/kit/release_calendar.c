@@ -8,8 +8,9 @@
  * tournament over the pool's bins stores T(bin, g) in its leaves. The root contains the smallest time. The k smallest
  * times are found by descending from the root. A change of one bin updates one leaf of each tournament of the pool.
  *
- * A start is first only noted in a list; the job is inserted into the trees at the next query. A job that ends before
- * that query is never inserted. While no job waits, no queries are made, so starts cost little.
+ * When a job starts, its GPUs are subtracted at once, but its end is first only noted in a list; the job is inserted
+ * into the trees at the next query. A job that ends before that query is never inserted. While no job waits, no queries
+ * are made, so starts cost little.
  *
  * For gangs within one group of a tier, each (pool, nodes per group, GPUs) that was ever queried has a tournament over
  * the groups of the tier. Its values are the times at which the gang fits in each group. Groups with changed bins are
@@ -217,8 +218,8 @@ static uint32_t push_range(struct hr__release_contender *heap, const struct hr__
 }
 
 /* Returns the k-th smallest time of a range of bins; HR_NEVER_US: the range has fewer bins. The heap contains subtrees.
-   The subtree with the earliest time is replaced by its parts until a single bin is on top. This bin is removed, and
-   the procedure is repeated for the next one. */
+   The subtree with the earliest time is replaced by its two halves until a single bin is on top. This bin is removed,
+   and the procedure is repeated for the next one. */
 static int64_t release_calendar_kth_time(struct hr_release_calendar *calendar, const struct hr__release_group *group,
                                          const struct hr__release_tournament *tournament, struct hr__bin_range range,
                                          uint32_t k) {
@@ -250,7 +251,7 @@ static void move_note(struct hr_release_calendar *calendar, uint32_t from, uint3
   if (calendar->noted_at[note.job.id] == from + 1) calendar->noted_at[note.job.id] = to + 1;
 }
 
-/* Reserves memory for one more note: removes deleted notes if they are at least half of the list, else doubles the
+/* Reserves memory for one more note: removes deleted notes if they are more than half of the list, else doubles the
    list. */
 static bool make_room(struct hr_release_calendar *calendar) {
   if (2 * calendar->n_crossed > calendar->n_notes) {
@@ -507,8 +508,8 @@ int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, enum 
 }
 
 /* Subtracts the GPUs of a placement from the free GPUs of its bins, for a job that runs beyond the time for which the
-   caller checks the free capacity. With fewer free GPUs, all times T become later, as if the release of these GPUs was
-   removed. `back`: reverts such a call. */
+   caller checks the free capacity. With fewer free GPUs, the times T are those that hold if these GPUs are never
+   released. `back`: reverts such a call. */
 static void release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
                                     uint32_t gpus, bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {

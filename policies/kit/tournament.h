@@ -19,7 +19,7 @@
  * contains the maximum of the group, for each lane. In a tally, which is a tree of counts, it contains the sum. Level 0
  * has one entry per place, and the last level has only the root. All levels except the last are padded with zeros to
  * whole groups. The caller owns the memory of shape.size x lanes values. Memory that is filled with 0 is a valid tree
- * with all values 0. For speed, `lanes` should be a compile-time constant.
+ * with all values 0. `lanes` must be 1 or a multiple of 4. For speed, it should be a compile-time constant.
  */
 
 enum { HR__GROUP = 4, HR__MAX_LEVELS = 17, HR__MAX_LANES = 8 };
@@ -114,8 +114,8 @@ static inline uint32_t hr__tournament_best(const struct hr__tournament_shape *sh
  * below the node can change. When time advances, only expired nodes are visited. Two contestants change their order at
  * most once.
  *
- * If two values are almost equal, the caller's function `is_before` compares the contestants, again at each new time.
- * The order is therefore always that of the caller's keys, even if these keys are rounded.
+ * If two values are almost equal, the caller's function `is_before` compares the contestants, and is called again at
+ * each new time. The order is therefore always that of the caller's keys, even if these keys are rounded.
  */
 
 /* A value that grows linearly with time: (now_us - since_us) / slowness. */
@@ -132,7 +132,7 @@ typedef bool hr__is_before(void *self, uint32_t a, uint32_t b);
 struct hr__contestant {
   struct hr__line line;
   int64_t value; /* the value with which a search compares its bound; it does not affect the order */
-  int64_t own;   /* at least `value`; if it is at most the bound, a search skips later contestants of the subtree */
+  int64_t own; /* at least `value`; if at most the bound, a search skips the contestants after this one in a subtree */
   uint32_t name; /* by which the caller identifies the contestant; HR_NONE: the leaf is free */
 };
 

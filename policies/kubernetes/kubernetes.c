@@ -9,8 +9,9 @@
 
 /* ---- Nodes --------------------------------------------------------------------------------------------- */
 
-/* The resource plug-ins of kube-scheduler: whether a pod fits on a node, and the score of the node. All divisions are
-   integer divisions, as in the original; only the balanced score uses double. Source: see kubernetes.h. */
+/* The resource plug-ins of kube-scheduler: whether a pod fits on a node, and the score of the node. Divisions are
+   integer divisions, as in the original, except in the balanced score and in the final division of
+   HR__KUBE_REQUESTED_TO_CAPACITY_RATIO. Source: see kubernetes.h. */
 
 /* The requests that most scores assume for a container that does not request CPU or memory: 100 millicores, 200 MiB. */
 static const int64_t scored_defaults[2] = {100, INT64_C(200) << 20};
@@ -153,9 +154,10 @@ int64_t hr__kube_score(const struct hr__kube_scoring *scoring, const struct hr__
 
 /* ---- Preemption ---------------------------------------------------------------------------------------- */
 
-/* The default preemption of kube-scheduler. On one node, all pods of lower priority are removed. Then the pods that
-   still fit are put back, the most important ones first. Pods whose eviction would violate a disruption budget are put
-   back before the others. The pods that are not put back are the victims. Source: see kubernetes.h. */
+/* The default preemption of kube-scheduler. On one node, all pods of lower priority are removed. Then each of them is
+   put back if the preemptor still fits beside it: first the pods whose eviction would violate a disruption budget, then
+   the remaining pods, in both cases the most important ones first. The pods that are not put back are the victims.
+   Source: see kubernetes.h. */
 
 bool hr__kube_may_preempt(const struct hr__kube_pod_state *pod, const struct hr__kube_pod_state *pods,
                           const uint32_t *on_node, uint32_t n_on_node, bool node_is_unsuitable) {
@@ -198,7 +200,7 @@ static bool violates(const struct hr__kube_preemption *preemption, const struct 
   return violated;
 }
 
-/* Puts each pod back if the preemptor still fits with it, and adds the others to the victims. `violating_bits` has one
+/* Puts each pod back if the preemptor still fits beside it, else adds the pod to the victims. `violating_bits` has one
    bit per pod of the list. Only pods with a bit equal to `violating` are considered. */
 static void put_back(const struct hr__kube_preemption *preemption, const struct hr__kube_pod_state *preemptor,
                      struct hr__kube_node *node, const uint32_t *list, uint32_t n_list, const uint32_t *violating_bits,

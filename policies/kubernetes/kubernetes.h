@@ -120,12 +120,12 @@ int64_t hr__kube_score(const struct hr__kube_scoring *scoring, const struct hr__
 struct hr__kube_candidate {
   uint32_t node;
   uint32_t n_victims, n_violations; /* victims, and those whose eviction violates a disruption budget */
-  /* [n_victims] indices of pods: first the pods that a budget protects from eviction, then the others; in both parts,
-     the most important pod is first */
+  /* [n_victims] indices of pods: first the pods that a violated budget protects, then the remaining ones; in both
+     cases, the most important pod is first */
   uint32_t *victims;
 };
 
-/* The pods of the snapshot that preemption considers. */
+/* The input of preemption: the pods of the snapshot, and the disruption budgets. */
 struct hr__kube_preemption {
   const struct hr__kube_pod_state *pods;
   uint32_t n_resources;

@@ -10,8 +10,9 @@
  * The eviction of a pod stops its job, and the job enters the queue again.
  *
  * Layout: the waiting jobs of one kind (policies/kit/pods.h) are in a tree, ordered by the time at which they entered
- * the queue. If a job of a kind does not fit, the others of its kind are not tried in the same pass, because they would
- * not fit either. They count as tried.
+ * the queue. If a job of a kind does not fit, later jobs of its kind are not tried in the same pass, because they would
+ * not fit either. They count as tried. Exception: if the job holds pods, later jobs may fit in another pool, and are
+ * tried.
  *
  * Source: kubernetes/kubernetes, pkg/scheduler.
  */
@@ -93,18 +94,20 @@ struct hr__kube_policy {
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* The choice of a node for a pod by the scores of kube-scheduler, and preemption. kubernetes.c has the rules. This part
-   computes their input from the ledger of pods: the resources of a node and their use, and the states of the pods on a
-   node. Each search for nodes begins where the last one ended, and stops when enough suitable nodes are found. Source:
-   kubernetes/kubernetes, pkg/scheduler/schedule_one.go and framework/preemption. */
+/* The choice of a node for a pod by the scores of kube-scheduler, and preemption. kubernetes.c has the rules. This
+   section computes their input from the ledger of pods: the resources of a node and their use, and the states of the
+   pods on a node. Each search for nodes begins where the last one ended, and stops when enough suitable nodes are
+   found. Source: kubernetes/kubernetes, pkg/scheduler/schedule_one.go and framework/preemption. */
 
 enum { TIES = 1, OFFSETS = 2 }; /* streams of random numbers */
 #define DEFAULT_CPU_MILLI 100
 #define MIB_SHIFT 20
 #define DEFAULT_MEM_MIB 200
-/* Preemption collects victims on this percentage of the nodes, and at least on this number of nodes. */
+/* Preemption compares candidates on this percentage of all nodes, and at least on this number of nodes. It compares
+   fewer if fewer nodes have victims. */
 enum { CANDIDATE_PERCENT = 10, MIN_CANDIDATES = 100 };
-/* Lower bounds of the number of nodes that are scored: minFeasibleNodesToFind and minFeasibleNodesPercentageToFind. */
+/* Lower bounds of the number and of the percentage of nodes that are scored: minFeasibleNodesToFind and
+   minFeasibleNodesPercentageToFind. */
 enum { MIN_SCORED = 100, MIN_SCORED_PERCENT = 5 };
 
 /* ---- Nodes: input of the rules ---------------------------------------------------------------------- */
@@ -268,7 +271,7 @@ static bool count_priority(struct hr__kube_policy *kube, uint32_t kind, uint32_t
   return true;
 }
 
-/* Whether any pod has a lower priority. */
+/* Whether any bound pod that may be evicted has a lower priority. */
 static bool any_is_lower(const struct hr__kube_policy *kube, int32_t priority) {
   for (uint32_t i = 0; i < kube->n_priorities; i++)
     if (kube->priorities[i].n_pods && kube->priorities[i].priority < priority) return true;
@@ -296,14 +299,15 @@ static bool make_room(struct hr__kube_policy *kube) {
   return trial->candidates && trial->pods_capacity;
 }
 
-/* Writes the states of the pods on a node, and their numbers to `on_node`. Returns their number. */
+/* Writes the states of the pods on a node, and their numbers to `on_node`. Returns how many pods are on the node. */
 static uint32_t read_pods(struct hr__kube_policy *kube, uint32_t node) {
   struct hr__kube_trial *trial = &kube->trial;
   uint32_t n = 0;
   for (uint32_t at = kube->pods.nodes[node].first_pod; at != HR_NONE; at = kube->pods.pods[at].next_on_node) {
     const struct hr__pod *pod = &kube->pods.pods[at];
     const struct hr__job_kind *kind = &kube->pods.kinds[pod->kind];
-    /* A job that started at this instant cannot be stopped, and some jobs must not be stopped. */
+    /* A job that started at this instant cannot be stopped, and some jobs must not be stopped: they get the top
+       priority. */
     bool is_new = kube->view->state[pod->job] == HR_JOB_RUNNING && kube->started_us[pod->job] == kube->view->now_us;
     bool is_fixed = kind->is_fixed || is_new;
     kube->was_blocked = kube->was_blocked || is_new;
@@ -485,7 +489,7 @@ static uint32_t abilities(void *self) {
 
 /* Jobs are tried in the order of priority, then of the time at which they entered the queue. A job that does not fit is
    tried again after an event that frees resources, but not before its back-off is over. The back-off doubles with each
-   try. Source: kubernetes/kubernetes, pkg/scheduler/backend/queue. */
+   try, up to a maximum. Source: kubernetes/kubernetes, pkg/scheduler/backend/queue. */
 
 /* ---- The scheduling queue: entering and leaving ----------------------------------------------------- */
 
@@ -679,7 +683,9 @@ static void note_failure(struct hr__kube_policy *kube, uint32_t kind) {
   queue->retries = false;
 }
 
-/* Whether any node that was freed since the last failure of the kind accepts a pod. */
+/* Returns false if no node that was freed since the last failure of the kind has room for a pod of the kind. Returns
+   true also if the kind has not failed yet or must be tried again, and if the nodes are not known: after too many
+   events, and for kinds with pods of different sizes. */
 static bool may_fit(const struct hr__kube_policy *kube, uint32_t kind) {
   const struct hr__kube_queue *queue = queue_of(kube, kind);
   const struct hr__job_kind *of = &kube->pods.kinds[kind];
@@ -763,7 +769,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 
 /* ---- One job ---------------------------------------------------------------------------------------- */
 
-/* Stops the jobs that were evicted for a pod. They enter the queue again. */
+/* Stops the jobs that were evicted for a pod. They enter the queue again. A waiting job loses only its held pods, and
+   stays in the queue. */
 static void stop_evicted(struct hr__kube_policy *kube) {
   for (uint32_t i = 0; i < kube->evicted.count && kube->status == HR_OK; i++) {
     hr_job job = kube->evicted.jobs[i];
@@ -778,7 +785,8 @@ static void stop_evicted(struct hr__kube_policy *kube) {
   }
 }
 
-/* Starts a job whose pods are all bound. `passed_others`: jobs before it in the order still wait. */
+/* Starts a job after all its pods are bound. Rejects it instead if its tasks need more GPU memory than their GPUs have.
+   `passed_others`: jobs before it in the order still wait. */
 static void start(struct hr__kube_policy *kube, hr_job job, bool passed_others) {
   struct hr_placement placement;
   if (!hr__pods_placement(&kube->pods, job, &placement)) {
@@ -795,8 +803,8 @@ static void start(struct hr__kube_policy *kube, hr_job job, bool passed_others) 
   kube->status = hr_moves_start(kube->moves, job, &placement, passed_others ? HR_REASON_BACKFILL : HR_REASON_IN_ORDER);
 }
 
-/* Tries the first job of a kind. Returns whether it started. `passed_others`: jobs before it in the order still wait.
- */
+/* Tries the first job of a kind. Returns whether all its pods were placed, so that it left the queue. `passed_others`:
+   see `start`. */
 static bool try_job(struct hr__kube_policy *kube, uint32_t kind, bool passed_others) {
   hr_job job = kube->queues[kind].head.job;
   bool any_is_lower = kube->n_priorities > 1, holds = kube->config->partial == HR_KUBERNETES_HOLD, placed = false;

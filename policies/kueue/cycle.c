@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Runs scheduling cycles: nominates the heads, decides about them in order, and releases the quota and nodes that the
- * cycle held.
+ * cycle reserved for them.
  *
  * Layout: one entry per head with its own assignment; the targets of all entries are in one array. Invariant: after a
  * cycle, the usage of quotas and nodes is as before.
@@ -94,8 +94,8 @@ static bool try_counts(void *argument, const int64_t *counts) {
   return self->trial.mode == HR__KUEUE_PREEMPT && hr__kueue_preempt(&self->preemptor, workload, &self->trial) > 0;
 }
 
-/* Searches for smaller counts of pods that fit, or for which targets are found. Returns whether such counts were found.
- */
+/* Searches for smaller counts of pods that fit, or for which targets are found. If there are such counts, sets the
+   assignment and the targets of the entry, and returns true. */
 static bool admit_partially(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
   if (!hr__kueue_has_gate(self->world, HR__KUEUE_BIT_PARTIAL_ADMISSION)) return false;
@@ -138,8 +138,8 @@ static bool asks_for_topology(const struct hr__kueue_workload *workload) {
   return false;
 }
 
-/* Chooses the nodes that a workload holds while it needs preemption. With targets, these are nodes that are free after
-   the targets have left. Without targets, the search ignores the usage of nodes. */
+/* Chooses the nodes that are reserved for a workload that needs preemption. With targets, these are nodes that are free
+   after the targets have left. Without targets, the search ignores the usage of nodes. */
 static void place_for_preemption(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_topology_calls *topology = &self->world->topology;
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
@@ -164,9 +164,8 @@ static void assign(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) 
 /* ---- One entry -------------------------------------------------------------------------------------- */
 
 /*
- * Decides about one entry of a cycle. Earlier entries of the cycle hold quota and nodes if their workloads were
- * admitted or wait for preemptions. An entry must therefore fit together with the earlier entries, after the targets of
- * all these entries have left.
+ * Decides about one entry of a cycle. The cycle holds (reserves) quota and nodes for earlier entries that were admitted
+ * or wait for preemptions. So an entry must fit in addition to them, after the targets of all these entries have left.
  *
  * Source: pkg/scheduler/scheduler.go of kubernetes-sigs/kueue (processEntry and what it calls).
  */
@@ -231,7 +230,8 @@ static const struct hr__kueue_target *targets_of(const struct hr__kueue_cycle *s
   return entry->n_targets ? &self->targets[entry->first_target] : NULL;
 }
 
-/* Removes or adds the usage of the victims of the cycle and of the targets of the entry, each once. */
+/* Removes (sign -1) or adds (1) the usage of the victims of the cycle and of the targets of the entry. A workload that
+   is both is counted once. */
 static void change_victims(struct hr__kueue_cycle *self, const struct hr__kueue_entry *entry, int sign) {
   const struct hr__kueue_target *targets = targets_of(self, entry);
   for (uint32_t i = 0; i < self->n_victims; i++) hr__kueue_change_usage(self->world, self->victims[i], sign);
@@ -262,7 +262,7 @@ static bool overlaps(const struct hr__kueue_cycle *self, const struct hr__kueue_
   return false;
 }
 
-/* Computes the assignment again with the flavors of the nomination. */
+/* Computes the assignment again, with the flavors that were chosen when the entry was nominated. */
 static void assign_again(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
   struct hr__kueue_assignment nominated = entry->assignment;
@@ -324,15 +324,15 @@ static uint32_t variant_rank(const struct hr__kueue_world *world, const struct h
   return first;
 }
 
-/* Whether a variant may replace one with a less favorable flavor. */
+/* Whether a variant may replace another variant that has a less favorable flavor. */
 static bool may_migrate(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload) {
   const struct hr__kueue_queue *queue = &world->queues[workload->queue];
   if (queue->least_preferred == HR_NONE) return true;
   return variant_rank(world, workload) <= flavor_rank(queue, queue->least_preferred);
 }
 
-/* An admitted variant of the same workload with a flavor that comes before (`more_favorable`) or after the flavor of
-   this workload; HR_NONE: none. */
+/* Another variant of the same workload that has quota; its first flavor comes before (`more_favorable`) or after the
+   first flavor of this variant. HR_NONE: no such variant. */
 static uint32_t find_variant(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                              bool more_favorable) {
   if (!hr__kueue_has_gate(world, HR__KUEUE_BIT_CONCURRENT_ADMISSION) || workload->variant_of == HR_NONE) return HR_NONE;
@@ -360,7 +360,7 @@ static void requeue(struct hr__kueue_entry *entry, enum hr__kueue_requeue why, e
   entry->reason = reason;
 }
 
-/* Whether the mode of the entry alone decides about it. */
+/* Returns whether the mode of the entry alone decides about it. If so, sets the decision. */
 static bool is_done_by_mode(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_world *world = self->world;
   const struct hr__kueue_workload *workload = &world->workloads[entry->workload];

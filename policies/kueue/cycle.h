@@ -23,7 +23,7 @@ enum hr__kueue_fit {
 
 struct hr__kueue_outcome {
   enum hr__kueue_fit fit;
-  int32_t level; /* borrow level */
+  int32_t level; /* borrow level (hr__kueue_borrow_level) */
 };
 
 /* Whether outcome `a` is better than `b`. `preemption_first`: the borrow level is compared before the fit. */
@@ -63,7 +63,7 @@ bool hr__kueue_assignment_begin(struct hr__kueue_assignment *assignment, struct 
 /* Assigns flavors to `workload` in its queue. `counts` are the numbers of pods by pod set; NULL: all. */
 void hr__kueue_assign(struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload, const int64_t *counts,
                       struct hr__kueue_assignment *out);
-/* Copies placements that were found to the assignment. */
+/* Copies the placements that were found to an assignment. */
 void hr__kueue_assignment_place(struct hr__kueue_assignment *assignment, const struct hr__kueue_placements *placements);
 
 /* The resource group of a queue that covers a resource; NULL: none. */
@@ -79,7 +79,8 @@ static inline const struct hr__kueue_group *hr__kueue_group_of(const struct hr__
 /* Tries counts of pods; returns whether they fit. */
 typedef bool hr__kueue_try_counts(void *self, const int64_t *counts);
 /* Searches for the largest counts between the minimum and the full counts for which `fits` returns true. `counts` has
-   room for n entries and receives the result. A minimum of -1 means the full count. Returns whether some counts fit. */
+   room for n entries and receives the result. A minimum of -1 means the full count. Returns false if no such counts
+   fit, or if all minima are the full counts. */
 bool hr__kueue_reduce(const int64_t *full, const int64_t *minimum, uint32_t n, int64_t *counts,
                       hr__kueue_try_counts *fits, void *self);
 
@@ -108,9 +109,9 @@ struct hr__kueue_candidate {
   uint32_t workload;
   uint32_t ancestor; /* cohort at which it was collected; HR_NONE: the queue of the preemptor */
   enum hr__kueue_cause cause;
-  bool only_without_borrowing;
-  bool hierarchy; /* the preemptor has the hierarchical advantage, see preempt.c */
-  uint32_t next;  /* in the list of its queue (fair sharing) */
+  bool only_without_borrowing; /* it may be preempted only if the preemptor does not borrow afterwards */
+  bool hierarchy;              /* the preemptor has the hierarchical advantage, see preempt.c */
+  uint32_t next;               /* in the list of its queue (fair sharing) */
 };
 
 /* The workload that needs room. */
@@ -216,7 +217,8 @@ struct hr__kueue_readiness {
   int64_t admitted_us, changed_us;
 };
 
-/* Returns the reason for which the workload waits, and sets the time until its timeout (at least 0). */
+/* Returns which timeout of the workload runs, and sets `*remaining_us` to the time until it ends (at least 0; 0 if none
+   runs). */
 enum hr__kueue_ready_cause hr__kueue_ready_countdown(const struct hr__kueue_ready_rules *rules,
                                                      const struct hr__kueue_readiness *readiness, int64_t now_us,
                                                      int64_t *remaining_us);
@@ -227,8 +229,8 @@ struct hr__kueue_requeue_state {
   int64_t at_us; /* HR__KUEUE_NO_TIME: at once */
 };
 
-/* Delays the workload until `wait_until_us`; a later time that is already set stays. Counts the attempt if `count` is
-   set. Returns whether the state has changed. */
+/* Delays the workload until `wait_until_us`. If it is delayed until a later time already, this time does not change.
+   Counts the attempt if `count` is set. Returns whether the state has changed. */
 bool hr__kueue_requeue_delay(struct hr__kueue_requeue_state *state, int64_t wait_until_us, bool count);
 
 /* ---- What happens to a workload that does not run normally ---- */
@@ -270,7 +272,7 @@ struct hr__kueue_step {
   enum hr__kueue_step_kind kind;
   enum hr__kueue_end end;
   enum hr__kueue_ready_cause cause; /* of a timeout */
-  int64_t wait_us;
+  int64_t wait_us;                  /* for HR__KUEUE_STEP_WAIT */
 };
 
 /* The next step of a workload. A timeout updates `life->requeue`. */
@@ -280,15 +282,15 @@ struct hr__kueue_step hr__kueue_life_step(const struct hr__kueue_ready_rules *ru
 /* ---- The cycle (cycle.c) ------------------------------------------------------------------------------- */
 
 /*
- * One scheduling cycle: the first workloads of all queues are nominated, ordered and processed, and each is
- * admitted, waits for preemptions, or is queued again.
+ * One scheduling cycle: the first workloads of all queues are nominated, ordered and processed, and each is admitted,
+ * waits for preemptions, or is queued again.
  *
- * Life cycle: begin once per world; run once per cycle. After a run the world is as before: quotas and nodes that the
- * cycle held are released. The caller then carries out the decisions in `entries`.
+ * Life cycle: begin once per world; run once per cycle. A run releases the quotas and nodes that it reserved for
+ * entries, so the world is afterwards as before. The caller then carries out the decisions in `entries`.
  */
 
 enum hr__kueue_status {
-  HR__KUEUE_NOT_NOMINATED, /* not admitted; also while it waits for preemptions */
+  HR__KUEUE_NOT_NOMINATED, /* none of the following; also for an entry that waits for preemptions */
   HR__KUEUE_SKIPPED,
   HR__KUEUE_PREEMPTION_GATED,
   HR__KUEUE_EVICTED, /* no replacement of its failed nodes was found */
@@ -308,12 +310,12 @@ enum hr__kueue_requeue {
   HR__KUEUE_REQUEUE_NO_CANDIDATES
 };
 
-/* The result of a second search for targets. It is needed if an earlier entry of the cycle preempts a target of this
-   one. */
+/* The result of a second search for targets. It is done if an earlier entry of the cycle preempts a target of this
+   entry. */
 enum hr__kueue_recomputation {
   HR__KUEUE_NOT_RECOMPUTED,
   HR__KUEUE_NEW_TARGETS,
-  HR__KUEUE_DEFERRED, /* fits after the targets of earlier entries have left */
+  HR__KUEUE_DEFERRED, /* needs no targets: it fits after the targets of earlier entries have left */
   HR__KUEUE_STILL_OVERLAPPING
 };
 
@@ -366,11 +368,14 @@ bool hr__kueue_cycle_begin(struct hr__kueue_cycle *self, struct hr_arena *arena,
 /* Runs a cycle with these heads. Returns false if memory is exhausted. */
 bool hr__kueue_cycle_run(struct hr__kueue_cycle *self, const uint32_t *heads, uint32_t n_heads);
 
-/* The quota reserved for a workload that needs preemption but finds no targets. Writes up to n_usage entries
-   to `out` and returns their number. */
+/* Computes the quota that the cycle reserves for a workload that needs preemption but finds no targets: its usage, at
+   most the amount that its queue may still use. Writes assignment->n_usage entries to `out` and returns their
+   number. */
 uint32_t hr__kueue_reserve(const struct hr__kueue_world *world, uint32_t queue,
                            const struct hr__kueue_assignment *assignment, struct hr__kueue_usage *out);
-/* Whether the bookmarks of the last attempt have become invalid. `known_shapes`: both shapes are known. */
+/* Whether the bookmarks of the last attempt have become invalid. `generation`: that of the queue (hr__kueue_queue).
+   `cycle`: number of heads that the queue had. `last_...`: the values at the last attempt. `known_shapes`: the shapes
+   of the workload are known, then and now. */
 bool hr__kueue_bookmark_is_outdated(hr__kueue_gates gates, int64_t last_generation, int64_t generation,
                                     int64_t last_cycle, int64_t cycle, bool known_shapes, bool same_shape);
 
@@ -392,8 +397,8 @@ bool hr__kueue_fair_before(const struct hr__kueue_world *world, const struct hr_
 /* ---- Pending workloads (pending.c) --------------------------------------------------------------------- */
 
 /* The workloads that wait in the ClusterQueues. Each queue has a heap. The first workload of the heap is the head of
-   the next cycle. Inadmissible workloads are parked until something changes. The turn of a workload is the cycle in
-   which it is the head. */
+   the queue in the next cycle. Workloads that a cycle found inadmissible are parked, not in the heap, until quota or
+   nodes may be free. The turn of a workload is the cycle in which it is the head. */
 
 enum hr__kueue_place {
   HR__KUEUE_NOT_QUEUED,
@@ -408,7 +413,7 @@ struct hr__kueue_pending_heap {
   uint32_t count, capacity;
 };
 
-/* The workloads of one shape in one queue. */
+/* The workloads of one shape in one queue. Workloads have the same shape if their requests and priorities are equal. */
 struct hr__kueue_bucket {
   uint32_t queue, shape;
   struct hr__kueue_pending_heap half[2];
@@ -416,22 +421,22 @@ struct hr__kueue_bucket {
   bool is_listed;          /* is in the list of buckets with parked workloads */
   uint32_t at;             /* position in the heap of its queue; HR_NONE: no workload can be a head */
   uint32_t next, previous; /* in the list */
-  uint32_t stayed;         /* `epoch` of its queue when it last stayed parked while others returned */
+  uint32_t stayed;         /* `epoch` of its queue when it last stayed parked while other buckets returned */
 };
 
 struct hr__kueue_pending_queue {
   uint32_t *heap; /* buckets, by their first workloads */
   uint32_t n_buckets, capacity, n_known;
   uint32_t first_parked; /* list of buckets with parked workloads */
-  uint32_t first_alone;  /* list of parked workloads that do not return with the others */
+  uint32_t first_alone;  /* list of parked workloads that are in no bucket (is_alone in pending.c) */
   uint32_t n_heap, n_parked;
   int64_t cycle;       /* counts heads that were taken */
   int64_t freed_cycle; /* `cycle` when parked workloads returned last; -1: never */
-  /* When parked workloads return, a bucket stays parked if a cycle would certainly park it again. In Kueue, one head of
-     the bucket would be examined in vain. The bucket therefore uses up one turn of its queue: */
+  /* When parked workloads return, a bucket stays parked if a cycle would certainly park it again. In Kueue, the cycle
+     would examine the first workload of the bucket in vain. So the bucket uses up one turn of its queue. */
   uint32_t epoch;               /* counts the returns */
   uint32_t n_stayed, n_skipped; /* buckets that stayed; turns that they have used up */
-  uint32_t counted, n_before;   /* a head, and the number of these buckets that precede it */
+  uint32_t counted, n_before;   /* a head, and the number of buckets that stayed and precede it */
 };
 
 struct hr__kueue_pending {
@@ -460,8 +465,8 @@ bool hr__kueue_pending_begin(struct hr__kueue_pending *self, struct hr_arena *ar
 /* Makes room for more workloads, after their number in the world has risen from `before`. Returns false if memory is
    exhausted. */
 bool hr__kueue_pending_grow(struct hr__kueue_pending *self, uint32_t before);
-/* Adds a workload to its queue: to the heap, or parked if its back-off is not over. Returns false if memory is
-   exhausted. */
+/* Adds a workload to its queue: to the heap, or parked if its back-off is not over or if it is held. Returns false if
+   memory is exhausted. */
 bool hr__kueue_pending_add(struct hr__kueue_pending *self, uint32_t workload);
 /* Removes a workload from its queue, whether it is in the heap or parked. */
 void hr__kueue_pending_remove(struct hr__kueue_pending *self, uint32_t workload);
@@ -469,22 +474,22 @@ void hr__kueue_pending_remove(struct hr__kueue_pending *self, uint32_t workload)
 uint32_t hr__kueue_pending_pop(struct hr__kueue_pending *self, uint32_t id);
 /* The head that hr__kueue_pending_pop would take; HR_NONE: none. */
 uint32_t hr__kueue_pending_head(const struct hr__kueue_pending *self, uint32_t id);
-/* Takes the head of a queue, and parks it and all workloads of its shape as inadmissible. Has no effect if the head has
-   no shape. Returns whether it was parked. */
+/* Takes the head of a queue, and parks it and all workloads of its shape as inadmissible. The queue must have a head.
+   Has no effect if the head has no shape. Returns whether the head was parked. */
 bool hr__kueue_pending_park_head(struct hr__kueue_pending *self, uint32_t id);
-/* Queues a workload again after a cycle. `has_bookmark`: flavors are left to try. Returns whether it is queued now and
-   was not before. */
+/* Puts a workload into the heap again after a cycle, or parks it if `why` means that it is inadmissible.
+   `has_bookmark`: flavors are left to try, so it is not parked. Returns whether its place has changed. */
 bool hr__kueue_pending_requeue(struct hr__kueue_pending *self, uint32_t workload, enum hr__kueue_requeue why,
                                bool has_bookmark);
-/* Queues a workload again as hr__kueue_pending_requeue does, but the caller decides whether it is parked: with
-   `at_once` it is put into the heap. */
+/* Like hr__kueue_pending_requeue, but the caller decides: with `at_once`, the workload is put into the heap, otherwise
+   it is parked. */
 bool hr__kueue_pending_requeue_as(struct hr__kueue_pending *self, uint32_t workload, bool at_once,
                                   enum hr__kueue_requeue why);
 /* Restores the order of the heap of a queue after the usage of its local queues has changed. */
 void hr__kueue_pending_reorder(struct hr__kueue_pending *self, uint32_t id);
-/* Records that capacity may be free in the tree of `queue`. A workload that is queued again before the next head of its
-   queue is taken is then not parked. The caller calls hr__kueue_pending_return before the next cycle. This call is not
-   necessary if all parked workloads would be parked again. */
+/* Records that capacity may be free in the tree of `queue`: a workload of the tree that is queued again before the next
+   head of its queue is taken is not parked. The caller must also call hr__kueue_pending_return before the next cycle,
+   unless all parked workloads would be parked again. */
 void hr__kueue_pending_freed(struct hr__kueue_pending *self, uint32_t queue);
 /* Returns the parked workloads of all queues of the tree of `queue` to their heaps, as capacity may be free. Returns
    their number. */

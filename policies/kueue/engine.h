@@ -47,8 +47,8 @@ struct hr__kueue_class {
   const bool *accepts;               /* by pool: it can have the pods */
 };
 
-/* The data that determine the prospects of a workload: its priority, and the amount that its pods request if they
-   request a single resource. */
+/* The data by which kueue_policy.c decides whether a cycle could admit a workload: its priority, and the amount that
+   its pods request if they request a single resource. */
 struct hr__kueue_shape {
   int64_t priority, amount; /* amount: of the fewest pods that may be admitted */
   int64_t full;             /* the amount of all pods */
@@ -71,8 +71,8 @@ struct hr__kueue_slot {
   bool was_ready;               /* its pods have run since the admission */
   bool has_started;             /* its pods ran when it was evicted */
   enum hr__kueue_reason reason; /* why it had no quota after the last cycle */
-  uint32_t n_targets;           /* that it preempted in the last cycle */
-  int64_t since_us;             /* time of the admission, of the loss of its nodes, or of the start */
+  uint32_t n_targets;           /* number of workloads that it preempted in the last cycle */
+  int64_t since_us;             /* time of the last of these: admission, loss of its nodes, start */
   int64_t timer_us;             /* time of the slot's entry in `timers`; HR_NEVER_US: none */
   struct hr__kueue_history history;
   struct hr__kueue_requeue_state requeue;
@@ -130,9 +130,9 @@ struct hr__kueue_leaf {
 struct hr__kueue_topologies {
   struct hr__tas_world *world;
   struct hr__tas_nodes nodes;
-  bool *is_up;                    /* by node */
-  const char **level_of;          /* [queue][HR_N_TIERS]: label of the level of a tier; NULL: none */
-  bool *of_queue;                 /* by queue: some flavor has a topology */
+  bool *is_up;           /* by node */
+  const char **level_of; /* [queue][HR_N_TIERS]: label of the level for a tier of locality requirements; NULL: none */
+  bool *of_queue;        /* by queue: some flavor has a topology */
   struct hr__kueue_leaf **leaves; /* [flavor][leaf] */
   struct hr__kueue_slice *slices; /* by local queue */
   struct hr_node_share *shares;
@@ -200,10 +200,10 @@ struct hr__kueue_engine {
   struct hr__kueue_pending pending;
   uint32_t *heads;
   uint32_t *root;               /* by queue: root of its tree */
-  bool *is_freed;               /* by node: quota of the tree of this root was freed */
+  bool *is_freed;               /* by node of the tree of quotas: quota of the tree with this root was freed */
   bool some_freed;              /* some entry is set */
-  bool *is_filled, some_filled; /* is_filled: by node: quota of the tree of this root was taken since parked workloads
-                                   returned; some_filled: some entry is set */
+  bool *is_filled, some_filled; /* is_filled: by root, like is_freed: quota was taken since parked workloads returned;
+                                   some_filled: some entry is set */
   bool evicted;                 /* evictions have ended since the last cycle */
   uint32_t first_leaving, last_leaving;    /* list of evicted workloads that lose their quota after the cycles */
   struct hr__kueue_priorities *priorities; /* by queue */
@@ -262,8 +262,8 @@ bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t a
 /* Removes the quota of a workload, and lets inadmissible workloads try again. */
 void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot);
 
-/* Handles the end of the back-off of a queued workload, or of its locality requirement. Returns false if memory is
-   exhausted. */
+/* Called when the back-off of a queued workload, or the time for which its locality requirement applies, has ended.
+   Returns false if memory is exhausted. */
 bool hr__kueue_wait_over(struct hr__kueue_engine *self, uint32_t slot);
 
 /* Sets the usage of a local queue from its consumption and its penalties. */
@@ -308,9 +308,9 @@ bool hr__kueue_topology_places(const struct hr__kueue_engine *self, uint32_t slo
 bool hr__kueue_topology_nodes(struct hr__kueue_engine *self, uint32_t slot, const struct hr_need *need,
                               struct hr_placement *placement);
 
-/* Notes that a node came up (`is_up`), or that it has an interruption notice or is gone. */
+/* Records that a node came up (`is_up`), or that it has an interruption notice or is gone. */
 void hr__kueue_topology_node(struct hr__kueue_engine *self, hr_node node, bool is_up);
-/* Notes that workloads of all queues with topologies may fit now. */
+/* Records that workloads of all queues with topologies may fit now. */
 void hr__kueue_topology_freed(struct hr__kueue_engine *self);
 /* Subtracts pods that no topology places from the free amounts of their nodes (sign 1), or adds them again (-1). */
 void hr__kueue_topology_count(struct hr__kueue_engine *self, uint32_t slot, const struct hr_placement *placement,
@@ -367,9 +367,9 @@ void hr__kueue_unhold(struct hr__kueue_engine *self, uint32_t slot);
 void hr__kueue_place_all(struct hr__kueue_engine *self);
 /* Requests nodes of elastic pools for held jobs, and releases nodes that have been idle for the minimum time. */
 void hr__kueue_scale(struct hr__kueue_engine *self);
-/* Notes that the pods of a job have left their nodes. Returns false if memory is exhausted. */
+/* Records that the pods of a job have left their nodes. Returns false if memory is exhausted. */
 bool hr__kueue_pods_left(struct hr__kueue_engine *self, hr_job job, const struct hr_placement *placement);
-/* Notes that a node came up, has an interruption notice, or is gone. Returns false if memory is exhausted. */
+/* Records that a node came up, has an interruption notice, or is gone. Returns false if memory is exhausted. */
 bool hr__kueue_node_changed(struct hr__kueue_engine *self, const struct hr_event *event);
 /* The current needs of the pods of a job. */
 struct hr_need hr__kueue_need_of(const struct hr__kueue_engine *self, uint32_t slot);

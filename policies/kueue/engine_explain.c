@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Explains why a job waits: in the terms of Headroom, and in the words of Kueue's condition QuotaReserved.
+ * Explains why a job waits: as a reason of Headroom, and as the message of Kueue's condition QuotaReserved.
  *
  * Kueue writes, for each resource that finds no flavor, which amounts each flavor of its group lacks. Here the text is
- * computed on request, from the quotas after the last cycle. Nothing is changed.
+ * computed on request, from the quotas after the last cycle. No decision is changed.
  *
  * Source: pkg/scheduler/scheduler.go and pkg/scheduler/flavorassigner/flavorassigner.go of kubernetes-sigs/kueue.
  */
@@ -90,7 +90,7 @@ static bool put_contradiction(const struct hr__kueue_engine *self, struct kueue_
   return true;
 }
 
-/* Adds the reason why a flavor cannot have the pods at all. Returns false if it can. */
+/* Adds the reason why the pods cannot run in a flavor at all. Returns false if they can. */
 static bool add_mismatch(const struct hr__kueue_engine *self, struct kueue_reasons *reasons,
                          const struct hr__kueue_workload *workload, uint32_t flavor) {
   static const char *const effects[] = {"", "NoSchedule", "PreferNoSchedule", "NoExecute"};
@@ -167,7 +167,7 @@ static void add_quotas(const struct hr__kueue_engine *self, struct kueue_reasons
   }
 }
 
-/* Whether a flavor of the first resource lacks quota of its group. */
+/* Whether a flavor lacks quota for a requested resource in the resource group of the first request. */
 static bool lacks_quota(const struct hr__kueue_engine *self, struct kueue_reasons *reasons,
                         const struct hr__kueue_workload *workload, uint32_t flavor) {
   const struct hr__kueue_amounts *requests = &workload->pod_sets[0].requests;
@@ -182,7 +182,7 @@ static bool lacks_quota(const struct hr__kueue_engine *self, struct kueue_reason
 
 /* ---- What topologies lack ------------------------------------------------------------------------------- */
 
-/* Writes why nodes cannot have one pod. */
+/* Writes how many nodes cannot run one pod, by reason. */
 static void put_exclusions(const struct hr__kueue_engine *self, struct kueue_words *words, uint32_t slot,
                            uint32_t flavor, const struct hr__kueue_lack *lack) {
   const struct hr__kueue_amounts *requests = &self->world.workloads[slot].pod_sets[0].requests;
@@ -243,8 +243,8 @@ static bool waits_for_topology(struct hr__kueue_engine *self, uint32_t slot) {
   return reasons.count > 0;
 }
 
-/* Why a queued job waits. If its nodes are free, it waits for its turn or for quota; without a configuration, the only
-   quota is that of all GPUs. */
+/* Sets the reason of a queued job. A parked job waits for quota. Without a configuration, the only quota is that of all
+   GPUs, so the job then waits for capacity or for its turn. */
 static void explain_queued(struct hr__kueue_engine *self, const struct hr_view *view, uint32_t slot,
                            struct hr_wait_reason *wait) {
   const struct hr__kueue_slot *at = &self->slots[slot];

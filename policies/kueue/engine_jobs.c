@@ -3,9 +3,9 @@
  * Jobs as workloads of Kueue, from the submission to the end: classes of equal requests, slots, timers, evictions and
  * requeuing.
  *
- * A job is a workload with one pod set, which has one pod per task. If a task requests more GPUs than any node has, the
- * engine splits it, and each part is a pod. The arrays of slots and workloads double when they are full; the memory to
- * which slots point is allocated once per doubling and never moves.
+ * A job is a workload with one pod set, which has one pod per task. If a task requests more GPUs than any node that the
+ * job accepts, it is split into equal parts, and each part is a pod. The arrays of slots and workloads double when they
+ * are full; the memory to which slots point is allocated once per doubling and never moves.
  */
 
 #include "policies/kueue/engine.h"
@@ -38,7 +38,8 @@ static uint32_t largest_node(const struct hr__kueue_engine *self, uint32_t accep
   return most;
 }
 
-/* The tasks of a job as the engine places them. */
+/* The tasks of a job as the engine places them. A task with more GPUs than any node that the job accepts is split into
+   equal parts. */
 static struct hr_request request_of(const struct hr__kueue_engine *self, uint32_t job, const struct hr_need *need) {
   const struct hr_trace *jobs = self->jobs;
   if (need->request != HR_NONE) return hr_cluster_requests(self->cluster)->request[need->request];
@@ -539,7 +540,7 @@ void hr__kueue_sample(struct hr__kueue_engine *self) {
 /* The minimum time between evictions of the same workload. Kueue queues inadmissible workloads again in batches of this
    period. */
 #define EVICTION_US HR_SECOND_US
-enum { MAX_REPEATED = 12 }; /* doublings of this time */
+enum { MAX_REPEATED = 12 }; /* maximum number of doublings of EVICTION_US */
 /* MAX_LOSSES: how often a workload may lose its work without a delay. MAX_LOSS_DOUBLINGS: the maximum number of
    doublings of the delay after further losses. */
 enum { MAX_LOSSES = 8, MAX_LOSS_DOUBLINGS = 20 };
@@ -583,7 +584,7 @@ static void leave(struct hr__kueue_engine *self, uint32_t slot) {
 /* Evictions take no time in the model. Two workloads can evict each other again and again, for example with Kueue's
    fair sharing; without a delay, this would never end at one instant. If a workload was evicted before and has now had
    quota for less than a second, it waits for a second until it is queued. Both times double with each repetition. They
-   are reset when the workload has had quota for longer. */
+   are reset to a second when the workload has had quota for longer. */
 static void delay_repeated(const struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   int64_t period_us = EVICTION_US << at->n_repeated, now_us = self->world.now_us;

@@ -4,8 +4,8 @@
  * autoscaler, which requests nodes for pods without nodes and releases idle nodes.
  *
  * Held jobs are in one list per group, ordered by priority and time. A pass serves the first jobs of all groups in this
- * order; a job that finds no nodes does not stop jobs of other groups, as pods are scheduled one by one. All pods of a
- * job start together.
+ * order; a job that finds no nodes does not prevent jobs of other groups from starting, because kube-scheduler
+ * schedules pods one by one. All pods of a job start together.
  */
 
 #include "policies/kueue/engine.h"
@@ -63,7 +63,7 @@ static bool is_served_before(const struct hr__kueue_engine *self, uint32_t a, ui
   return self->slots[a].job < self->slots[b].job;
 }
 
-/* Puts a slot into the list of its group: at the front (`front`), or behind those that are served before it. */
+/* Puts a slot into the list of its group: at the front (`front`), or behind the slots that are served before it. */
 static void insert(struct hr__kueue_engine *self, uint32_t slot, bool front) {
   struct hr__kueue_held *group = &self->groups[self->slots[slot].group];
   uint32_t before = front ? HR_NONE : group->last;
@@ -142,7 +142,7 @@ static bool find_nodes(struct hr__kueue_engine *self, uint32_t slot, const struc
   return false;
 }
 
-/* Starts a job, or evicts it if its nodes are lost. Returns false if it remains held. */
+/* Starts a job, or evicts it if its nodes are lost. Returns false if the job remains held. */
 static bool start(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr_placement placement;
   struct hr_need need = hr__kueue_need_of(self, slot);
@@ -239,7 +239,7 @@ static hr_pool pool_of(const struct hr__kueue_engine *self, uint32_t node) {
   return (hr_pool){p};
 }
 
-/* Whether held jobs may still use an idle node of the pool, together with nodes that are booting. */
+/* Whether held jobs wait for nodes of the pool. They may need an idle node together with nodes that are booting. */
 static bool is_awaited(const struct hr__kueue_engine *self, uint32_t pool) {
   return self->wanted[pool].jobs > 0;
 }

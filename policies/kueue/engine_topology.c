@@ -3,10 +3,10 @@
  * Topology-aware scheduling in runs: builds the topologies of flavors from the nodes of the cluster, and stores the
  * placements that cycles find.
  *
- * Layout: the nodes of topologies are those of the cluster, with the same numbers; a part is a pool, since all pods of
- * a job are in one pool. A node has the labels of the levels; their values contain the pool and a number with leading
- * zeros, so that the order of names is the order of numbers. Nodes that are not up have no free amounts, but remain in
- * the topology.
+ * Layout: the nodes of topologies are those of the cluster, with the same numbers. A part of the nodes (`part` of
+ * hr__tas_nodes) is a pool, because all pods of a job are in one pool. A node has the labels of the levels; their
+ * values contain the pool and a number with leading zeros, so that the order of names is the order of numbers. Nodes
+ * that are not up have no free amounts, but remain in the topology.
  *
  * Invariant: the nodes of a leaf are consecutive. A workload has a placement only while it is listed.
  *
@@ -242,8 +242,9 @@ static void note_levels(struct hr__kueue_engine *self, const struct hr_kueue_con
     }
 }
 
-/* Marks the flavors with elastic pools: pods are placed there when their nodes are provisioned, which the policy
-   requests after the admission. Returns false if memory is exhausted. */
+/* Marks the flavors that have elastic pools, if the policy requests the nodes of these pools. These nodes are requested
+   after the admission, so pods are placed there only after the nodes have been provisioned. Returns false if memory is
+   exhausted. */
 static bool set_delays(struct hr__kueue_engine *self) {
   bool *delays = ALLOC(self, self->world.n_flavors, bool), some = false;
   if (!delays) return false;
@@ -293,15 +294,13 @@ bool hr__kueue_topology_build(struct hr__kueue_engine *self, const struct hr_kue
 
 /*
  * Placements of topology-aware scheduling in runs: the topology requests of jobs, the nodes of a placement that a cycle
- * found, and another placement when nodes fail or are provisioned.
+ * found, and new placements after nodes have failed or have been provisioned.
  *
  * A placement that the cycle found is copied to the slot when the workload gets quota. Pods that no topology places
  * reduce the free amounts of their nodes.
  *
- * Invariant: a workload has a placement only while it is listed. A placement that is chosen when its nodes are
- * provisioned (placement_pending) is added later.
- *
- * Source: kubernetes-sigs/kueue, pkg/scheduler (second pass) and pkg/controller/tas (failures of nodes).
+ * Invariant: a workload has a placement only while it is listed. A placement that is chosen only after its nodes have
+ * been provisioned (placement_pending) is added then.
  */
 
 /* ---- Placements: requests --------------------------------------------------------------------------- */
@@ -326,7 +325,8 @@ static struct hr__kueue_topology_request request_of_queue(struct hr__kueue_engin
   return request;
 }
 
-/* The tier within which a job must be; HR_TIER_ANY: none. Kueue places single pods, too. */
+/* The tier within which a job must be; HR_TIER_ANY: none. If the engine ignores the tier that a job names, it still
+   counts here, because Kueue places single pods, too. A tier below the node counts as the node. */
 static enum hr_tier tier_of(const struct hr__kueue_engine *self, uint32_t job) {
   enum hr_tier tier = hr_cluster_locality(self->cluster, (hr_job){job}).tier;
   if (tier == HR_TIER_ANY && self->jobs->within) tier = (enum hr_tier)self->jobs->within[job];
@@ -354,7 +354,7 @@ bool hr__kueue_topology_request(struct hr__kueue_engine *self, uint32_t slot) {
 /* Makes room for a placement. The old placement is lost. Returns false if memory is exhausted. */
 static bool make_room(struct hr__kueue_engine *self, struct hr__kueue_memory *at, uint32_t n_domains,
                       uint32_t n_levels) {
-  uint32_t n_values = n_domains * n_levels; /* the levels of a placement are few, and its domains are at most nodes */
+  uint32_t n_values = n_domains * n_levels; /* cannot overflow: at most 16 levels, and at most one domain per node */
   if (n_domains > at->domains_capacity) {
     at->domains_capacity = n_domains < 4 ? 4 : 2 * n_domains;
     at->domains = ALLOC(self, at->domains_capacity, struct hr__kueue_domain);
@@ -444,7 +444,8 @@ static uint32_t count_failed(const struct hr__kueue_engine *self, uint32_t slot,
   return count;
 }
 
-/* Replaces the failed node of a workload. Kueue replaces one node; workloads with several are evicted. */
+/* Replaces the failed node of a workload. Kueue replaces only one node; workloads with several failed nodes are
+   evicted. */
 static enum hr__kueue_nodes replace_failed(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_workload *workload = &self->world.workloads[slot];
   const char *failed = NULL;
@@ -512,7 +513,7 @@ bool hr__kueue_topology_nodes(struct hr__kueue_engine *self, uint32_t slot, cons
 
 /* ---- Placements: changes ---------------------------------------------------------------------------- */
 
-/* Notes that workloads of queues with topologies may fit now. */
+/* Records that workloads of queues with topologies may fit now. */
 static void free_queues(struct hr__kueue_engine *self) {
   for (uint32_t i = 0; i < self->world.tree.n_queues; i++) {
     if (!self->topologies->of_queue[i]) continue;

@@ -202,7 +202,7 @@ static bool collect_names(struct engine_builder *builder) {
   return collect_resources(builder);
 }
 
-/* ---- What nodes have, and what pods require of them ----------------------------------------------------- */
+/* ---- Labels, taints and tolerations --------------------------------------------------------------------- */
 
 static bool build_labels(struct hr__kueue_engine *self, const struct hr_kueue_node_label *from, uint32_t count,
                          struct hr__kueue_labels *out) {
@@ -277,8 +277,8 @@ static int64_t scaled(const struct engine_builder *builder, uint32_t resource, i
   return resource == builder->engine->gpu ? hr__kueue_times(amount, GPU_UNIT) : amount;
 }
 
-/* Sets the quotas of a node of the tree. `out` has the groups of a queue; NULL: a cohort. Returns false if memory is
-   exhausted. */
+/* Sets the quotas of a node of the tree. `out` receives the groups of a queue; NULL: the node is a cohort. Returns
+   false if memory is exhausted. */
 static bool build_groups(struct engine_builder *builder, uint32_t node, const struct hr_kueue_resource_group *groups,
                          uint32_t n_groups, struct hr__kueue_group *out) {
   struct hr__kueue_tree *tree = &builder->engine->world.tree;
@@ -578,7 +578,7 @@ static struct hr_kueue_config *create_default(struct hr__kueue_engine *self) {
   return config;
 }
 
-/* Stores the amounts that nodes can borrow, and allocates the memory for their shares. */
+/* Stores the values of hr__kueue_lendable, which do not change, and allocates the memory for known shares. */
 static bool note_shares(struct hr__kueue_engine *self) {
   struct hr__kueue_world *world = &self->world;
   int64_t *lendable = ALLOC(self, (size_t)world->tree.n_nodes * world->n_resources, int64_t);

@@ -3,11 +3,12 @@
  * Amounts of resources, and the choice of flavors for the resources of a workload.
  *
  * Pod sets are processed in order, those of one group together. Resources are processed in the order of their names.
- * For each resource, the flavors of its resource group are tried, beginning with the bookmark of the last attempt. The
- * chosen flavor serves all requested resources of the group.
+ * For each resource, the flavors of its resource group are tried, beginning after the bookmark of the last attempt
+ * (`tried` of hr__kueue_workload). The chosen flavor serves all requested resources of the group.
  *
- * Layout: scratch arrays by resource hold the requests and the choices. Invariant: the usage of the assignment
- * is the sum of the requests of its pod sets over the chosen flavors, and later pod sets see it.
+ * Layout: scratch arrays by resource hold the requests and the choices. Invariant: the usage of the assignment is the
+ * sum of the requests of the pod sets for which flavors were chosen. The requests of a later pod set must fit in
+ * addition to it.
  *
  * Source: pkg/scheduler/flavorassigner/flavorassigner.go of kubernetes-sigs/kueue.
  */
@@ -204,8 +205,8 @@ static enum hr__kueue_reason worse(enum hr__kueue_reason a, enum hr__kueue_reaso
   return a >= b ? a : b;
 }
 
-/* The mildest reason among the flavors of a resource group that do not fit. If there is no such flavor,
-   HR__KUEUE_GATED, which no flavor has. */
+/* The mildest reason of the flavors of a resource group that do not fit. If all flavors fit, the result is
+   HR__KUEUE_GATED, which no flavor has as its reason. */
 static enum hr__kueue_reason group_reason(const struct hr__kueue_pod_set_assignment *row,
                                           const struct hr__kueue_group *group) {
   enum hr__kueue_reason mildest = HR__KUEUE_GATED;
@@ -274,8 +275,8 @@ bool hr__kueue_is_preferred(struct hr__kueue_outcome a, struct hr__kueue_outcome
 
 /* ---- Search: labels --------------------------------------------------------------------------------- */
 
-/* Whether the required node affinity matches, as far as it names keys that the flavor labels. A term without such a key
-   matches everything. */
+/* Whether the required node affinity matches the labels of a flavor. Expressions with keys that the flavor does not
+   label are ignored. A term that has only such expressions matches. */
 static bool affinity_matches(const struct hr__kueue_selector *selector, const struct hr__kueue_labels *labels) {
   if (!selector->n_required) return true;
   bool some = false;
@@ -314,7 +315,8 @@ bool hr__kueue_flavor_matches(const struct hr__kueue_world *world, uint32_t queu
   return affinity_matches(&pod_set->selector, &flavor->labels);
 }
 
-/* Whether a recomputation may use the flavor: some member of the group of pod sets had it. */
+/* Whether a recomputation may use the flavor: some member of the group of pod sets had it for the resource. Without
+   `pinned`, all flavors may be used. */
 static bool is_pinned(const struct hr__kueue_assigner *self, uint32_t flavor, uint32_t resource) {
   if (!self->pinned) return true;
   for (uint32_t i = 0; i < self->pinned->n_pod_sets; i++) {
@@ -445,7 +447,8 @@ static void keep_best(struct hr__kueue_assigner *self) {
   self->trial = best;
 }
 
-/* Sets the bookmark of the best choices: the last flavor that was tried, or -1 if it was the last of the group. */
+/* Sets the bookmark of the best choices to the last flavor that was tried; to -1 if this was the last flavor of the
+   group. */
 static void set_bookmark(struct hr__kueue_assigner *self, uint32_t last, uint32_t n_flavors) {
   for (uint32_t i = 0; i < self->world->n_resources; i++)
     if (self->best[i].flavor != HR_NONE) self->best[i].tried = last + 1 == n_flavors ? -1 : (int32_t)last;
@@ -538,7 +541,8 @@ static bool has_contradiction(const struct hr__kueue_assigner *self, const struc
     struct hr__kueue_pod_set_assignment *row = &out->pod_sets[i];
     if (workload->pod_sets[row->pod_set].topology.mode == HR__KUEUE_NO_TOPOLOGY && !only) continue;
     uint32_t flavor = topology_flavor(self->world, row);
-    if (flavor == HR_NONE) row->failed = true; /* it requests nothing, so no flavor was chosen */
+    if (flavor == HR_NONE)
+      row->failed = true; /* no flavor with a topology was chosen, for example because it requests nothing */
     failed |= row->failed;
     if (flavor != HR_NONE && delays && delays[flavor] && !workload->reserved) row->placement_pending = true;
   }
@@ -556,7 +560,7 @@ static void set_mode(struct hr__kueue_pod_set_assignment *row, enum hr__kueue_mo
   for (uint32_t i = 0; i < row->n_choices; i++) row->choices[i].mode = mode;
 }
 
-/* Marks pod sets that do not fit even on empty nodes. */
+/* Marks the pod set that does not fit even on empty nodes. */
 static void mark_misplaced(struct hr__kueue_assigner *self, struct hr__kueue_assignment *out) {
   struct hr__kueue_pod_set_assignment *row = row_of(out, self->placements.failed);
   if (!row) return;
@@ -568,7 +572,9 @@ static void mark_misplaced(struct hr__kueue_assigner *self, struct hr__kueue_ass
   set_mode(row, HR__KUEUE_NO_FIT);
 }
 
-/* Looks for placements after the quota was found to fit or to need preemption. */
+/* Looks for placements of an assignment for which quota is available, at least with preemption. If only the placement
+   does not fit now, the mode becomes HR__KUEUE_PREEMPT. If it does not even fit on empty nodes, the mode becomes
+   HR__KUEUE_NO_FIT. */
 static void assign_topology(struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
                             struct hr__kueue_assignment *out) {
   const struct hr__kueue_topology_calls *topology = &self->world->topology;
@@ -699,8 +705,9 @@ static void collect_group(struct hr__kueue_assigner *self, const struct hr__kueu
   }
 }
 
-/* Chooses flavors for all resources of the group. Returns false if no flavor is found for some resource; `reason` is
-   then set if no flavor was tried. Sets `imperfect` if some flavor does not simply fit. */
+/* Chooses flavors for all requested resources of the group of pod sets. Returns false if no flavor is found for some
+   resource. Sets `*reason` if no resource group of the queue covers the resource. Sets `*imperfect` if some flavor fits
+   only with preemption. */
 static bool choose_flavors(struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
                            const struct hr__kueue_assignment *out, bool *imperfect, enum hr__kueue_reason *reason) {
   const struct hr__kueue_world *world = self->world;
@@ -752,7 +759,7 @@ static void finish_row(const struct hr__kueue_assigner *self, const struct hr__k
   }
 }
 
-/* The usage of the replaced slice of the job must not count twice. */
+/* Subtracts the usage of the replaced slice of the job, which is in the tree already. */
 static void subtract_replaced(const struct hr__kueue_world *world, const struct hr__kueue_workload *replaced,
                               struct hr__kueue_assignment *out) {
   for (uint32_t i = 0; i < out->n_usage; i++)

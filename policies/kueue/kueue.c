@@ -10,9 +10,6 @@
 
 /* ---- Feature gates ------------------------------------------------------------------------------------- */
 
-/* The feature gates of Kueue and their defaults in each version. One bit per row of HR__KUEUE_GATES. Source:
-   pkg/features/kube_features.go of kubernetes-sigs/kueue. */
-
 static const struct {
   const char *name;
   int since;
@@ -184,7 +181,8 @@ static void link_children(struct hr__kueue_tree *tree) {
   for (uint32_t i = 0; i < tree->n_nodes; i++)
     if (tree->parent[i] != HR_NONE) start[tree->parent[i] + 1]++;
   for (uint32_t i = 0; i < tree->n_nodes; i++) start[i + 1] += start[i];
-  for (uint32_t i = tree->n_nodes; i-- > 0;) /* from the back: start[parent + 1] moves down to the start */
+  /* moves start[parent + 1] to the start of the children; the next loop copies it to start[parent] */
+  for (uint32_t i = tree->n_nodes; i-- > 0;)
     if (tree->parent[i] != HR_NONE) tree->children[--start[tree->parent[i] + 1]] = i;
   for (uint32_t i = 0; i < tree->n_nodes; i++) start[i] = start[i + 1];
   uint32_t total = 0;
@@ -199,7 +197,8 @@ static int64_t local_quota(const struct hr__kueue_tree *tree, uint32_t node, uin
   return max(0, hr__kueue_minus(tree->subtree[at], tree->lending[at]));
 }
 
-/* Adds a finished child to its parent. */
+/* Adds the quota and the usage of a child to its parent. The children of the child must have been added to it
+   before. */
 static void accumulate(struct hr__kueue_tree *tree, uint32_t child) {
   uint32_t parent = tree->parent[child];
   for (uint32_t pair = 0; pair < tree->n_pairs; pair++) {
@@ -220,7 +219,7 @@ void hr__kueue_tree_prepare(struct hr__kueue_tree *tree) {
   for (size_t i = 0; i < end; i++) tree->subtree[i] = tree->nominal[i];
   for (size_t i = first; i < end; i++) tree->usage[i] = 0;
   memset(tree->height, 0, tree->n_nodes * sizeof *tree->height);
-  /* A node is finished after its children. Each round finishes the nodes at one depth, from the deepest. */
+  /* Nodes are added to their parents depth by depth, the deepest first. */
   uint32_t deepest = 0;
   for (uint32_t node = 0; node < tree->n_nodes; node++) {
     uint32_t depth = 0;
@@ -243,7 +242,7 @@ int64_t hr__kueue_local_available(const struct hr__kueue_tree *tree, uint32_t no
   return max(0, hr__kueue_minus(local, tree->usage[hr__kueue_cell(tree, node, pair)]));
 }
 
-/* Notes that the usage of a node changes. */
+/* Gives a node a new version, because its usage changes. */
 static inline void touch(struct hr__kueue_tree *tree, uint32_t node) {
   if (tree->version) tree->version[node] = ++tree->version[tree->n_nodes];
 }

@@ -10,7 +10,8 @@
  * Layout: Names of resources and flavors are sorted, so that the order of indices is the order of names. A pair is one
  * flavor and one resource; its index is flavor * n_resources + resource. Nodes of the tree of quotas are the
  * ClusterQueues (0 .. n_queues - 1) followed by the cohorts. Amounts are in Kueue's units: cpu in thousandths, other
- * resources in their base unit. HR__KUEUE_UNLIMITED is the largest amount; finite sums stay below it.
+ * resources in their base unit. (The policy also counts GPUs in thousandths, see engine_world.c.) HR__KUEUE_UNLIMITED
+ * is the largest amount; finite sums stay below it.
  *
  * Ownership: The caller that fills the world owns its memory. The functions of the core change only the usage of the
  * tree, the lists of admitted workloads, and the results that the caller passes.
@@ -257,12 +258,12 @@ struct hr__kueue_queue {
   uint32_t n_groups;
   struct hr__kueue_preemption preemption;
   struct hr__kueue_fungibility fungibility;
-  bool strict;             /* StrictFIFO */
-  bool inactive;           /* a flavor or an admission check is missing, or it is stopped */
+  bool strict;             /* queueing strategy StrictFIFO */
+  bool inactive;           /* a flavor or an admission check is missing, or the queue is stopped */
   bool usage_based;        /* admission fair sharing orders the workloads */
   uint32_t first_admitted; /* list of workloads that use quota, linked by next_admitted */
-  const bool *delays;      /* by flavor: nodes are provisioned after the quota is reserved, so that pods are placed in a
-                              second pass; NULL: no flavor */
+  const bool *delays; /* by flavor: its nodes are provisioned after the quota is reserved, so that pods are placed in a
+                         second pass; NULL: this is the case for no flavor */
   uint32_t least_preferred; /* variants of a workload migrate to this flavor or to earlier ones; HR_NONE: to all */
   int64_t generation;       /* counts how often its allocatable quota rose */
 };
@@ -345,15 +346,18 @@ struct hr__kueue_workload {
   uint32_t previous_admitted, next_admitted;
   const uint32_t *allowed; /* flavors that a variant of the workload may use; NULL: all */
   uint32_t n_allowed;
-  const bool *suits;                         /* by flavor: its nodes can run the pods; NULL: all */
-  const bool *suits_part;                    /* the same by part of the nodes (hr__tas_nodes); NULL: all */
-  const struct hr__kueue_workload *replaced; /* slice of the same job with quota that this one replaces; NULL: none */
-  const int32_t *tried; /* bookmarks of the last attempt by pod set and resource (n_resources per pod set); -1: start
-                           with the first flavor. NULL: no last attempt */
+  const bool *suits;      /* by flavor: its nodes can run the pods; NULL: all */
+  const bool *suits_part; /* by part of the nodes (hr__tas_nodes): they can run the pods; NULL: all */
+  const struct hr__kueue_workload *replaced; /* slice of the same job with quota that it replaces; NULL: none */
+  /* bookmarks of the last attempt, [pod set][resource]: index, in the resource group, of the last flavor that was
+     tried; the next attempt starts with the flavor after it; -1: it starts with the first flavor. NULL: no last
+     attempt */
+  const int32_t *tried;
 };
 
 /* ---- Assignment ---- */
 
+/* DEFERRED_FIT: fits after workloads that are already being preempted have left. */
 enum hr__kueue_mode { HR__KUEUE_NO_FIT, HR__KUEUE_PREEMPT, HR__KUEUE_DEFERRED_FIT, HR__KUEUE_FIT };
 
 /* The reasons for which a workload does not get quota, from the mildest to the most severe. */
@@ -374,8 +378,8 @@ enum hr__kueue_reason {
 struct hr__kueue_choice {
   uint32_t resource, flavor;
   enum hr__kueue_mode mode;
-  int32_t tried; /* bookmark */
-  int32_t borrow;
+  int32_t tried;  /* bookmark, see `tried` of hr__kueue_workload */
+  int32_t borrow; /* borrow level (hr__kueue_borrow_level) */
 };
 
 struct hr__kueue_attempt {
@@ -392,18 +396,18 @@ struct hr__kueue_pod_set_assignment {
   struct hr__kueue_choice *choices;  /* in ascending order of resources */
   struct hr__kueue_attempt *attempts;
   uint32_t n_requests, n_choices, n_attempts;
-  bool imperfect;               /* some flavor does not simply fit */
+  bool imperfect;               /* some flavor fits only with preemption, or not at all */
   bool failed;                  /* no flavor was found for some resource, or the flavors contradict each other */
   enum hr__kueue_reason reason; /* of a failure without attempts */
   const struct hr__kueue_placement *placement;
-  bool placement_pending, placement_ready; /* delayed topology request */
+  bool placement_pending, placement_ready; /* the placement is chosen in a second pass; it was chosen in this pass */
 };
 
 struct hr__kueue_assignment {
   struct hr__kueue_pod_set_assignment *pod_sets; /* in the order of processing, up to the first that failed */
   uint32_t n_pod_sets;
   enum hr__kueue_mode mode;
-  int32_t borrowing; /* borrow level */
+  int32_t borrowing; /* the maximum borrow level of its choices */
   struct hr__kueue_usage *usage;
   uint32_t n_usage;
   enum hr__kueue_reason reason; /* if the mode is HR__KUEUE_NO_FIT */
@@ -591,8 +595,8 @@ static inline bool hr__kueue_borrows_with(const struct hr__kueue_tree *tree, uin
 }
 
 /* The height of the lowest cohort above the queue whose quota suffices for an additional amount. Returns 0 if the quota
-   of the queue suffices, and the height of the root if no quota suffices. `*may_reclaim` is set to true if the quota of
-   a node below the root suffices; NULL is accepted. */
+   of the queue suffices or the queue has no cohort, and the height of the root if no quota suffices. `*may_reclaim` is
+   set to true if the quota of a node below the root suffices; NULL is accepted. */
 uint32_t hr__kueue_borrow_level(const struct hr__kueue_tree *tree, uint32_t queue, uint32_t pair, int64_t amount,
                                 bool *may_reclaim);
 
@@ -635,8 +639,6 @@ static inline struct hr__kueue_share hr__kueue_share_lowest(void) {
 }
 
 /* ---- Workloads (kueue.c) ------------------------------------------------------------------------------- */
-
-/* Small rules about workloads: priority, order of the queue, requests, usage, and the list of workloads with quota. */
 
 /* The events of a workload that change its place in the queue. */
 struct hr__kueue_history {

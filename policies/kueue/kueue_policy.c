@@ -2,9 +2,9 @@
 /*
  * The policy `kueue`: runs scheduling cycles when something has changed, and carries out their decisions.
  *
- * Cycles take no time. They are repeated at an instant until a cycle neither admits nor preempts nor parks a workload:
- * the next cycle would then have the same heads and the same state, and Kueue would do the same until the next event.
- * After the cycles, held jobs are placed on nodes.
+ * Cycles take no time. They are repeated at an instant until a cycle neither admits nor preempts nor parks a workload.
+ * After such a cycle, the next one would have the same heads and the same state, so nothing would change until the next
+ * event. After the cycles, held jobs are placed on nodes.
  *
  * Source: pkg/scheduler/scheduler.go and pkg/controller/core/workload_controller.go of kubernetes-sigs/kueue.
  */
@@ -62,7 +62,7 @@ static const struct hr_param params[] = {
 /* ---- Prospects -------------------------------------------------------------------------------------- */
 
 /*
- * Finds the queued workloads that have no prospect of quota, so that a cycle need not examine them.
+ * Finds the queued workloads that certainly get no quota now, so that a cycle need not examine them.
  *
  * Whenever quota is freed, Kueue examines the first workload of each shape in each queue of the tree, and nearly all of
  * them are inadmissible again. Here a bound is checked first: a workload is hopeless if, for some resource, no flavor
@@ -71,7 +71,7 @@ static const struct hr_param params[] = {
  *
  * Bounds of the preemptions in other queues:
  * - Classical preemption, cohort without a parent: a preemption in other queues leaves the preempting queue within its
- *   nominal quota, or it preempts only lower priorities (borrowWithinCohort).
+ *   nominal quota, or it preempts only workloads of lower priority (borrowWithinCohort).
  * - Classical preemption, cohort with a parent: no bound is known. A workload is hopeless only if it requests more than
  *   its queue could ever use.
  * - Fair sharing: the bound follows from the shares (hr__kueue_fair_reaches).
@@ -112,7 +112,7 @@ void hr__kueue_prospects_count(struct hr__kueue_engine *self, uint32_t slot, int
   for (uint32_t i = 0; i < workload->n_usage; i++) amounts[workload->usage[i].pair] += sign * workload->usage[i].amount;
 }
 
-/* Whether `priorities` has the amounts that the workload could preempt in its own queue. */
+/* Whether `priorities` suffices to compute the amounts that the workload could preempt in its own queue. */
 static bool own_is_known(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload) {
   return self->priorities[workload->queue].count <= HR__KUEUE_MAX_PRIORITIES &&
          self->world.queues[workload->queue].preemption.within_queue != HR__KUEUE_POLICY_ANY;
@@ -159,7 +159,7 @@ static bool may_take_by_share(const struct hr__kueue_engine *self, const struct 
   return reaches;
 }
 
-/* An upper bound of the usage with a lower priority in queues other than that of the workload. */
+/* An upper bound of the usage with a lower priority in the other queues of the workload's cohort. */
 static int64_t lower_beside(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload,
                             uint32_t pair) {
   const struct hr__kueue_tree *tree = &self->world.tree;
@@ -287,8 +287,8 @@ static void return_freed(struct hr__kueue_engine *self) {
   for (uint32_t i = 0; i < tree->n_queues; i++) self->is_freed[self->root[i]] = false;
 }
 
-/* With fair sharing, workloads of queues with a lower share may have prospects after an admission. Such
-   workloads return to their queues if they stayed parked and have not had their turn. */
+/* With fair sharing, an admission raises the share of its queue, so workloads of other queues may no longer be
+   hopeless. Such workloads return to their queues if they stayed parked and have not had their turn. */
 static void recheck_stayed(struct hr__kueue_engine *self) {
   for (uint32_t i = 0; i < self->world.tree.n_queues; i++) {
     if (!self->is_filled[self->root[i]]) continue;
@@ -352,7 +352,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
   self->capacity = hr_capacity_present(self->capacities);
   self->reduces = env->jobs->min_gpus && !hr_cluster_gpu_inventory(env->cluster) &&
                   hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_PARTIAL_ADMISSION);
-  /* Prospects do not consider the effect of topologies on shares. */
+  /* The bounds do not consider the effect of topologies on shares. */
   self->plain |= self->topologies && self->world.fair_sharing;
   return allocate(self, env) ? HR_OK : HR_NO_MEMORY;
 }
@@ -372,8 +372,8 @@ static int64_t ready_deadline(const struct hr__kueue_engine *self, uint32_t slot
   return limit_us == HR__KUEUE_NO_TIME ? HR_NEVER_US : at->since_us + limit_us;
 }
 
-/* Sets the timer of a held job: to the time by which its pods must be ready, or to the end of its locality requirement.
-   Returns false if memory is exhausted. */
+/* Sets the timer of a held job to the time by which its pods must be ready or, if it is earlier, to the end of its
+   locality requirement. Returns false if memory is exhausted. */
 static bool set_held_timer(struct hr__kueue_engine *self, uint32_t slot) {
   int64_t at_us = ready_deadline(self, slot);
   int64_t until_us = hr_cluster_locality(self->cluster, (hr_job){self->slots[slot].job}).until_us;
@@ -381,7 +381,7 @@ static bool set_held_timer(struct hr__kueue_engine *self, uint32_t slot) {
   return hr__kueue_timer_set(self, slot, at_us);
 }
 
-/* The workload is admitted: its pods are created. */
+/* Admits a workload that has quota: its pods are created, and wait for nodes. */
 static void create_pods(struct hr__kueue_engine *self, uint32_t slot) {
   self->world.workloads[slot].admitted = true;
   self->slots[slot].since_us = self->world.now_us;
@@ -468,8 +468,9 @@ static void use_bookmarks(struct hr__kueue_engine *self, uint32_t slot) {
   workload->tried = at->has_bookmarks ? at->bookmarks : NULL;
 }
 
-/* Takes the heads of all queues. A hopeless head takes its turn, but gets no entry: it is parked, or remains the head
-   if its queue is strict. Sets `*parked` if some head was parked. Returns the number of entries. */
+/* Takes the heads of all queues into `heads`. A hopeless head uses up its turn, but gets no entry: it is parked with
+   its shape, or remains the head if its queue is strict. Only a hopeless head without a shape gets an entry. Sets
+   `*parked` if some head was parked or a turn was used up. Returns the number of entries. */
 static uint32_t take_heads(struct hr__kueue_engine *self, bool *parked) {
   uint32_t n = 0;
   *parked = false;
@@ -515,7 +516,7 @@ static bool save_bookmarks(struct hr__kueue_engine *self, const struct hr__kueue
   return moved;
 }
 
-/* The state that the next cycle will find, compared with that of the last cycle. */
+/* The state that the next cycle will find, compared with the state that the last cycle found. */
 enum cycle_effect {
   EFFECT_NONE, /* the same */
   EFFECT_SCAN, /* the same, but the search for a flavor continues */
@@ -537,8 +538,8 @@ static bool blocks_admission(const struct hr__kueue_engine *self) {
   return self->config && self->config->wait_for_pods_ready.enable && self->config->wait_for_pods_ready.block_admission;
 }
 
-/* Admits workloads in the order of the cycle. If admissions are blocked until pods are ready, admits only the first.
-   Returns the number of workloads that the cycle admitted, including those that wait for pods to be ready. */
+/* Admits workloads in the order of the cycle. If admissions are blocked until pods are ready, admits only the first
+   one; the others wait. Returns the number of workloads that the cycle admitted, including the others. */
 static uint32_t admit_all(struct hr__kueue_engine *self) {
   uint32_t n_admitted = 0;
   for (uint32_t i = 0; i < self->cycle.n_order && self->status == HR_OK; i++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Queues of waiting workloads, and the readiness of the pods of admitted workloads.
- *
- * Layout: the workloads of one shape in one queue are a bucket with two binary heaps: those that can be a head, and
- * those that are parked. A queue has a binary heap of its buckets, ordered by their first workloads. If a workload of a
- * shape is inadmissible, all others of the shape are parked by exchanging the two heaps. They return in the same way.
- * Both operations take O(log n) amortized time for any number of workloads. Workloads without a shape are in one bucket
- * per queue, and are parked one by one. Workloads that do not return with the others (back-off, held, namespace
- * mismatch) are in a list.
+ * Queues of waiting workloads, and the readiness of the pods of admitted workloads. Layout: the workloads of one shape
+ * in one queue are a bucket with two binary heaps (halves): the workloads that can be a head, and the workloads that
+ * are parked. A queue has a binary heap of its buckets, ordered by their first workloads. If a workload of a shape is
+ * inadmissible, all other workloads of the shape are parked, too: the smaller heap is merged into the larger one, which
+ * takes the role of the parked heap. They return in the same way. Both operations take O(log n) amortized time for any
+ * number of workloads. Workloads without a shape are in one bucket per queue, and are parked one by one. Parked
+ * workloads that do not return when quota becomes free (because of back-off, `held` or a namespace mismatch) are in a
+ * list.
  *
  * Invariant: position[items[i]] == i in each heap of a bucket, and a workload is in at most one place.
  *
@@ -300,7 +300,7 @@ static void settle(struct hr__kueue_pending *self, uint32_t id) {
   }
 }
 
-/* Adds a bucket to the list of buckets with parked workloads, or removes it. */
+/* Adds a bucket to the list of buckets with parked workloads, or removes it, if this has changed. */
 static void settle_parked(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_bucket *bucket = &self->buckets[id];
   struct hr__kueue_pending_queue *queue = &self->queues[bucket->queue];
@@ -321,7 +321,7 @@ static void settle_parked(struct hr__kueue_pending *self, uint32_t id) {
   if (bucket->next != HR_NONE) self->buckets[bucket->next].previous = bucket->previous;
 }
 
-/* The shape by which a workload is in a bucket; HR_NONE: it is parked alone. */
+/* The shape that determines the bucket of a workload; HR_NONE: it is in the bucket for workloads without a shape. */
 static uint32_t shape_of(const struct hr__kueue_pending *self, uint32_t workload) {
   const struct hr__kueue_world *world = self->world;
   if (world->queues[world->workloads[workload].queue].strict ||
@@ -431,7 +431,7 @@ static bool backoff_is_over(const struct hr__kueue_pending *self, uint32_t workl
   return !self->held[workload] && self->requeue_us[workload] <= self->world->now_us;
 }
 
-/* Whether a workload stays parked when others return. */
+/* Whether a workload stays parked although quota or nodes became free. */
 static bool is_alone(const struct hr__kueue_pending *self, uint32_t workload) {
   return self->world->workloads[workload].obstacle == HR__KUEUE_NAMESPACE_MISMATCH || !backoff_is_over(self, workload);
 }
@@ -624,7 +624,7 @@ bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_pending_queue *queue = &self->queues[id];
   uint32_t head = hr__kueue_pending_head(self, id);
   if (queue->n_skipped == queue->n_stayed) return false;
-  if (head == HR_NONE) { /* no workload waits for this turn */
+  if (head == HR_NONE) {
     queue->n_skipped++;
     queue->cycle++;
     return false;
@@ -640,7 +640,7 @@ bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id) {
 }
 
 void hr__kueue_pending_settled(struct hr__kueue_pending *self) {
-  if (!self->world) return; /* the cluster has no nodes */
+  if (!self->world) return; /* not created: the cluster has no nodes */
   for (uint32_t i = 0; i < self->world->tree.n_queues; i++) self->queues[i].n_skipped = self->queues[i].n_stayed;
 }
 

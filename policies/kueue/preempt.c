@@ -19,17 +19,18 @@
 /* ---- Classical preemption ------------------------------------------------------------------------------ */
 
 /*
- * Classical preemption. Candidates of other queues are collected on the way from the queue to the root of its tree, in
- * the parts of the tree that use more than their quota. If the remaining request fits into the quota of a node, the
+ * Classical preemption. Candidates of other queues are collected on the way from the queue to the root of its tree,
+ * from queues and cohorts that use more than their quota. If the remaining request fits into the quota of a node, the
  * preemptor has the hierarchical advantage over all candidates that are collected above this node. Such candidates can
- * be reclaimed at any priority that the policy allows, even while borrowing.
+ * be preempted at any priority that the policy allows, even if the preemptor borrows.
  *
  * Source: pkg/scheduler/preemption/classical and classical_strategy.go of kubernetes-sigs/kueue.
  */
 
 /* ---- Candidates ---- */
 
-/* How a candidate of another queue without hierarchical advantage is classified. */
+/* Sets the cause of a candidate of another queue over which the preemptor has no hierarchical advantage, and whether
+   the preemptor must not borrow. */
 static void classify(const struct hr__kueue_preemptor *self, const struct hr__kueue_workload *workload,
                      struct hr__kueue_candidate *candidate) {
   const struct hr__kueue_preemption *rules = &self->world->queues[self->demand.workload->queue].preemption;
@@ -91,7 +92,8 @@ static void collect_below(struct hr__kueue_preemptor *self, uint32_t node, uint3
   }
 }
 
-/* Whether the remaining requests fit into the quota of a node. Reduces them by the free amount in its local quota. */
+/* Whether the remaining requests (`rest`) fit into the quota of a node. Then reduces them by the free amount of its
+   local quota. */
 static bool fits_quota(struct hr__kueue_preemptor *self, uint32_t node) {
   const struct hr__kueue_tree *tree = &self->world->tree;
   bool fits = true;
@@ -253,7 +255,8 @@ static bool prune(struct hr__kueue_preemptor *self, uint32_t node, const struct 
   return self->pruned[node];
 }
 
-/* Candidates of one queue that uses admission fair sharing are ordered by the usage of their local queues. */
+/* Candidates of one queue that uses admission fair sharing are ordered by the usage of their local queues, the highest
+   first. Returns 0 for other candidates. */
 static int by_local_usage(const struct hr__kueue_world *world, const struct hr__kueue_workload *a,
                           const struct hr__kueue_workload *b) {
   if (!world->admission_fair_sharing || a->queue != b->queue || !world->queues[a->queue].usage_based) return 0;
@@ -278,7 +281,8 @@ static int candidate_order(const struct hr__kueue_world *world, uint32_t a_id, u
   return (a_id > b_id) - (a_id < b_id);
 }
 
-/* Whether queue `a` comes before queue `b` of the same share: its first candidate sorts first. */
+/* Whether queue `a` comes before queue `b`, which has the same share: its first candidate is preempted before that of
+   `b`. */
 static bool head_first(const struct hr__kueue_preemptor *self, uint32_t a, uint32_t b) {
   return candidate_order(self->world, self->candidates[self->heads[a]].workload,
                          self->candidates[self->heads[b]].workload, self->demand.workload->queue) < 0;
@@ -382,7 +386,7 @@ static bool take(struct hr__kueue_preemptor *self, uint32_t workload, enum hr__k
   return fits;
 }
 
-/* Preempts from a foreign queue the first candidate that the strategy allows. The candidates before it are kept for the
+/* Preempts the first candidate of another queue that the strategy allows. The candidates before it are kept for the
    second pass. Returns whether the demand fits afterwards; false if no candidate was preempted. */
 static bool take_by_share(struct hr__kueue_preemptor *self, uint32_t queue) {
   while (self->heads[queue] != HR_NONE) {
@@ -399,7 +403,8 @@ static bool is_borrowing(const struct hr__kueue_tree *tree, uint32_t node, uint3
   return hr__kueue_borrows_with(tree, node, pair, 0);
 }
 
-/* Whether the incoming usage is within the nominal quota, so that shares do not matter. */
+/* Whether the queue stays within its nominal quota with the incoming usage, so that shares do not matter. Always false
+   without the gate FairSharingPreemptWithinNominal. */
 static bool is_entitled(const struct hr__kueue_preemptor *self) {
   bool entitled = hr__kueue_has_gate(self->world, HR__KUEUE_BIT_FAIR_WITHIN_NOMINAL);
   for (uint32_t i = 0; i < self->demand.n_pairs; i++)
@@ -557,7 +562,8 @@ const char *hr__kueue_cause_name(enum hr__kueue_cause cause) {
 
 /* ---- Order of candidates ---- */
 
-/* The list a candidate belongs to in the classical order: hierarchy, priority, own queue. */
+/* The rank of a candidate in the classical order. 0: the preemptor has the hierarchical advantage; 1: other candidates
+   of other queues; 2: candidates of the own queue. */
 static int list_of(const struct hr__kueue_candidate *candidate) {
   return candidate->ancestor == HR_NONE ? 2 : !candidate->hierarchy;
 }
@@ -614,7 +620,7 @@ static void add_pair(struct hr__kueue_preemptor *self, uint32_t pair) {
   self->pairs[self->n_pairs++] = pair;
 }
 
-/* Whether the targets of a demand are those of the last simulation. Topologies are not simulated. */
+/* Whether the targets of a demand are those of the last simulation. Never with topologies, which simulations ignore. */
 static bool was_simulated(const struct hr__kueue_preemptor *self, const struct hr__kueue_demand *demand) {
   const struct hr__kueue_simulated *last = &self->simulated;
   return last->workload == demand->workload && !self->world->topology.find && demand->n_usage == 1 &&

@@ -8,8 +8,8 @@
  *
  * Layout: A tree has one domain for each distinct prefix of the values of the level labels. Domains are numbered level
  * by level, and within a level in the order of their values. The children of a domain are therefore consecutive, and
- * the order of numbers is the order in which Kueue breaks ties. Domains of the lowest level are leaves; leaf l is
- * domain first[n_levels - 1] + l. Amounts are [leaf][resource].
+ * Kueue orders equal domains by these numbers. Domains of the lowest level are leaves. Leaf l is domain
+ * first[n_levels - 1] + l. Amounts are [leaf][resource].
  *
  * Ownership: The caller owns trees and snapshots (in an arena). The memory of a search grows to the need of the largest
  * search; results are valid until the next call.
@@ -41,7 +41,7 @@ struct hr__tas_tree {
   struct hr__tas_domain *domains;
   uint32_t *node_leaf;  /* by node of the caller; HR_NONE: the node is not in the tree */
   uint32_t *host_order; /* leaves in the order of their own values, if `by_host` is set */
-  bool by_host;         /* the lowest level is the host name: a leaf is one node */
+  bool by_host;         /* the lowest level is the host name: a leaf is a host (nodes with the same host name) */
 };
 
 /* Builds a tree. `values` is [node][level]; a node with NULL as first value is left out. If `by_host` is set, nodes
@@ -100,15 +100,15 @@ struct hr__tas_slice {
 enum hr__tas_exclusion { HR__TAS_ELIGIBLE, HR__TAS_TAINT, HR__TAS_SELECTOR, HR__TAS_AFFINITY };
 
 struct hr__tas_request {
-  const int64_t *pod; /* [resource] of one pod, without the pod itself */
+  const int64_t *pod; /* [resource] request of one pod; the resource that counts pods is not included */
   int64_t count;
   uint32_t required, preferred; /* level; HR_NONE: not set */
-  bool unconstrained, implied;  /* implied: nothing is requested, but the queue places all pods by topology */
+  bool unconstrained, implied;  /* implied: no topology is requested, but the queue places all pods by topology */
   struct hr__tas_slice slices[HR__TAS_MAX_SLICES]; /* outermost first */
   uint32_t n_slices;
-  uint32_t group;                      /* pod sets with the same number are a leader and its workers; HR_NONE: none */
-  const uint8_t *excluded;             /* [leaf] enum hr__tas_exclusion; NULL: all nodes are eligible */
-  const int64_t *affinity;             /* [leaf] sum of the weights of preferences that match; NULL: no preferences */
+  uint32_t group;          /* two pod sets with the same number are a leader and its workers; HR_NONE: none */
+  const uint8_t *excluded; /* [leaf] enum hr__tas_exclusion; NULL: all nodes are eligible */
+  const int64_t *affinity; /* [leaf] sum of the weights of preferences that match; NULL: no preferences */
   const struct hr__tas_part *previous; /* placement of the pods that already run, if workload slices are on */
   uint32_t n_previous;
   bool has_previous;
@@ -133,13 +133,13 @@ enum hr__tas_failure_kind {
   HR__TAS_INNER_SLICE_LEVEL, /* the level of inner slices is not in the topology */
   HR__TAS_INNER_SLICE_ABOVE, /* the level of inner slices is not below that of the outer slices */
   HR__TAS_INNER_SLICE_SIZE,  /* the size of inner slices does not divide that of the outer slices */
-  HR__TAS_STALE,             /* another node of the placement is missing */
-  HR__TAS_NO_REPLACEMENT     /* nothing is to be replaced */
+  HR__TAS_STALE,             /* a remaining leaf of the placement was removed from the topology */
+  HR__TAS_NO_REPLACEMENT     /* no pods were lost, so none are replaced */
 };
 
-/* Counts of leaves that cannot run a pod. */
+/* How many leaves were examined, and how many of them cannot run a pod, by reason. */
 struct hr__tas_exclusions {
-  uint32_t leaves; /* all */
+  uint32_t leaves; /* all that were examined */
   uint32_t taint, selector, affinity;
   uint32_t domain;   /* outside the domain of a replacement */
   uint32_t resource; /* too small for one pod */
@@ -152,8 +152,8 @@ struct hr__tas_failure {
   struct hr__tas_exclusions exclusions;
 };
 
-/* The placement of a pod set: parts first .. first + count - 1 of the search. `placed`: the pod set has a placement,
-   which may have no parts. */
+/* The placement of a pod set: search->parts[first] .. search->parts[first + count - 1]. `placed`: the pod set has a
+   placement, which may have no pods. */
 struct hr__tas_result {
   struct hr__tas_failure failure;
   uint32_t first, count;
@@ -166,12 +166,14 @@ struct hr__tas_search; /* defined below */
 
 /* Places the pod sets of a workload, in this order. Nodes have the usage of the snapshot plus `assumed`
    ([leaf][resource]; NULL: none); if `empty`, the usage of the snapshot is ignored. Adds the placed pods to `assumed`.
-   After the first failure the remaining pod sets have no result. Returns false if memory is exhausted. */
+   After the first failure, the search ends: the results of the remaining pod sets are 0, so they have no failure and
+   are not placed. Returns false if memory is exhausted. */
 bool hr__tas_place(struct hr__tas_search *search, const struct hr__tas_snapshot *snapshot,
                    const struct hr__tas_request *requests, uint32_t count, bool empty, int64_t *assumed,
                    struct hr__tas_result *results);
-/* Replaces the pods of a failed node. `parts` is the placement of the pod set; `lost` is the part of the failed node,
-   HR_NONE if not found. `request->count` is ignored. Returns false if memory is exhausted. */
+/* Replaces the pods of a failed node. `parts` is the placement of the pod set; parts[lost] is on the failed node
+   (`lost` HR_NONE: none is). `request->count` is ignored. The result is the whole new placement. Returns false if
+   memory is exhausted. */
 bool hr__tas_replace(struct hr__tas_search *search, const struct hr__tas_snapshot *snapshot,
                      const struct hr__tas_request *request, const struct hr__tas_part *parts, uint32_t count,
                      uint32_t lost, int64_t *assumed, struct hr__tas_result *result);
@@ -184,7 +186,7 @@ uint32_t hr__tas_merge(const struct hr__tas_part *a, uint32_t n_a, const struct 
                        struct hr__tas_part *out);
 /* Shortens a placement to its first `count` pods, in place. Returns the number of parts. */
 uint32_t hr__tas_truncate(struct hr__tas_part *parts, uint32_t n_parts, int64_t count);
-/* Returns whether something is requested and the topology has all requested levels. */
+/* Returns whether a level, slices or `unconstrained` is requested, and the topology has all requested levels. */
 bool hr__tas_has_levels(const struct hr__tas_request *request, uint32_t n_levels);
 
 /* ---- Flavors as topologies (tas_search.c) ----------------------------------------------------------- */
@@ -204,10 +206,12 @@ struct hr__tas_nodes {
   uint32_t count;
   uint32_t n_resources;
   uint32_t pods; /* the resource that counts pods */
-  /* By flavor and node: the node belongs to the flavor. Nodes then also have the labels of their flavors. NULL: the
-     labels of the flavor select its nodes, and the labels of nodes are complete. */
+  /* [flavor][node] whether the node belongs to the flavor. If set, nodes have the labels of their flavors in addition
+     to their own. NULL: the labels of a flavor select its nodes, and nodes have only their own labels. */
   const bool *const *of_flavor;
-  const uint32_t *part; /* by node: all pods of a pod set must be on nodes of one part. NULL: one part */
+  /* by node: the part of the nodes to which it belongs. All pods of a pod set must be on nodes of one part. A
+     struct hr__tas_part is something else: a part of a placement. NULL: all nodes are one part */
+  const uint32_t *part;
   uint32_t n_parts;
 };
 
@@ -219,7 +223,7 @@ struct hr__tas_flavor {
   struct hr__tas_tree tree;
   struct hr__tas_snapshot snapshot;
   const struct hr__tas_node **leaf_nodes; /* by leaf, if the tree is by host */
-  uint32_t *leaf_part;                    /* by leaf; NULL: one part. The nodes of a leaf are of one part */
+  uint32_t *leaf_part;                    /* by leaf: part of its nodes; NULL: all nodes are one part */
 };
 
 /* Builds the topology of the usable nodes of a flavor that have all levels. The levels must outlive the topology.
@@ -227,17 +231,17 @@ struct hr__tas_flavor {
 bool hr__tas_flavor_build(struct hr__tas_flavor *flavor, struct hr_arena *arena, const struct hr__tas_nodes *nodes,
                           const char *const *levels, uint32_t n_levels, const struct hr__kueue_flavor *from,
                           uint32_t number);
-/* Sets the levels and slices of a request. A pod set without request is implied. */
+/* Sets the levels, the slices and `unconstrained` of a request. The caller sets `implied`. */
 void hr__tas_flavor_request(const struct hr__tas_flavor *flavor, const struct hr__kueue_topology_request *topology,
                             struct hr__tas_request *request);
-/* Sets which leaves can run the pods, and the weight of the preferences that each leaf matches. `excluded` and
-   `affinity` have one entry per leaf. If leaves are not nodes, all are eligible and `affinity` is unchanged. */
+/* Sets which leaves can run the pods, and the sum of the weights of the preferences that each leaf matches. `excluded`
+   and `affinity` have one entry per leaf. If leaves are not hosts, all are eligible and `affinity` is unchanged. */
 void hr__tas_flavor_match(const struct hr__tas_flavor *flavor, const struct hr__kueue_selector *selector,
                           uint8_t *excluded, int64_t *affinity);
-/* Returns the leaf of a domain of a placement; HR_NONE if not found. */
+/* Returns the leaf of entry `domain` of a placement; HR_NONE if not found. */
 uint32_t hr__tas_flavor_leaf(const struct hr__tas_flavor *flavor, const struct hr__kueue_placement *placement,
                              uint32_t domain);
-/* Returns the placement of parts, in memory of the arena; NULL if memory is exhausted. */
+/* Converts parts to a placement, in memory of the arena; NULL if memory is exhausted. */
 const struct hr__kueue_placement *hr__tas_flavor_placement(const struct hr__tas_flavor *flavor, struct hr_arena *arena,
                                                            const struct hr__tas_part *parts, uint32_t count);
 
@@ -256,9 +260,10 @@ bool hr__tas_world_finish(struct hr__tas_world *self);
 
 /* For worlds that change, such as that of a run: */
 
-/* Makes room for the workloads of the world, after their number has risen. Returns false if memory is exhausted. */
+/* Makes room for the workloads of the world after their number has increased. No preemption may be under trial. Returns
+   false if memory is exhausted. */
 bool hr__tas_world_grow(struct hr__tas_world *self, struct hr_arena *arena, const struct hr__kueue_world *world);
-/* Discards the placements that were found so far. */
+/* Frees the placements that were found so far. */
 void hr__tas_world_forget(struct hr__tas_world *self);
 /* Adds `amounts` ([resource]), multiplied by `sign`, to the free amounts of a node. */
 void hr__tas_world_add(struct hr__tas_world *self, uint32_t node, const int64_t *amounts, int64_t sign);
@@ -277,7 +282,8 @@ static inline struct hr__tas_gates hr__tas_gates_of(hr__kueue_gates gates) {
                                 .elastic = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_SLICES)};
 }
 
-/* The resource that counts pods, and the number of resources with it. If no quota names it, it follows the others. */
+/* Returns the resource that counts pods, and sets `*n_resources` to the number of resources including it. If no quota
+   names this resource, it follows the others. */
 static inline uint32_t hr__tas_pods_resource(const struct hr__kueue_world *world, uint32_t *n_resources) {
   bool is_named = world->pods != HR_NONE;
   *n_resources = world->n_resources + !is_named;
@@ -288,13 +294,13 @@ static inline uint32_t hr__tas_pods_resource(const struct hr__kueue_world *world
 
 /* The state of a search for topology domains, shared by tas_select.c and tas_search.c. A search first counts the pods
    that fit into each domain and selects domains at the requested level (tas_select.c), and then distributes the pods
-   downwards (tas_search.c). In the second step, the counts of selected domains are the numbers of pods that
+   downwards (tas_search.c). During the distribution, the counts of the selected domains are the numbers of pods that
    they get. */
 
 /* The counts of a domain: pods that fit, and later pods that are placed. */
 struct hr__tas_state {
   int64_t pods, slices;
-  int64_t pods_with_leader, slices_with_leader; /* beside a leader in the domain, if it can have one */
+  int64_t pods_with_leader, slices_with_leader; /* that fit beside a leader, if the domain can have one */
   int64_t leaders;
   int64_t affinity; /* sum over the nodes of the domain */
 };
@@ -311,11 +317,11 @@ struct hr__tas_goal {
   bool layered; /* has inner slices */
 };
 
-/* A set of domains on the way to a balanced selection. */
+/* A set of domains that balanced placement considers. */
 struct hr__tas_selection {
   int64_t leaders, pods; /* still to be placed */
   uint32_t domain;       /* the last domain of the set */
-  uint32_t before;       /* the set without it; HR_NONE: the set is empty */
+  uint32_t before;       /* the set without `domain`, as an index; HR_NONE: this set is empty */
 };
 
 struct hr__tas_list {
@@ -345,7 +351,7 @@ struct hr__tas_search {
   uint32_t room_capacity;
   struct hr__tas_selection *selections;
   uint32_t n_selections, selections_capacity;
-  struct hr__tas_list *by_size; /* selections by number of domains, in the order of (leaders, pods) */
+  struct hr__tas_list *by_size; /* by number of domains: selections, sorted by (leaders, pods) */
   uint32_t by_size_capacity;
   bool no_memory;
 };
@@ -377,40 +383,47 @@ void hr__tas_fill_counts(struct hr__tas_search *search, const struct hr__tas_dem
 static inline bool hr__tas_least_free(const struct hr__tas_search *search, bool unconstrained) {
   return unconstrained && search->gates.profile_mixed;
 }
-/* Sorts domains by their counts: the smallest first if hr__tas_least_free, otherwise the largest first. */
+/* Sorts domains by their slices: the fewest first if hr__tas_least_free, otherwise the most first. Domains with equally
+   many slices are sorted by pods, the fewest first, and then by number. With the gate affinity_preferred, domains with
+   the highest affinity precede all others. */
 void hr__tas_sort(const struct hr__tas_search *search, uint32_t *domains, uint32_t count, bool unconstrained);
-/* Sorts domains that can have a leader first, then by their counts beside a leader, in the direction of hr__tas_sort.
- */
+/* Sorts domains like hr__tas_sort, but by their counts beside a leader. Domains that can have a leader precede all
+   others. */
 void hr__tas_sort_with_leader(const struct hr__tas_search *search, uint32_t *domains, uint32_t count,
                               bool unconstrained);
 /* Sorts domains by leaders, slices beside a leader, and entropy of the counts of their children, largest first. */
 void hr__tas_sort_by_entropy(struct hr__tas_search *search, uint32_t *domains, uint32_t count);
 /* Returns the position of the domain with the smallest count of slices (or pods) that is at least `needed`; 0 if not
-   found. With leaders, only domains that can have them are considered. If preferences for nodes are on, only the
-   domains at the beginning of the list that have the affinity of the first domain are considered. */
+   found. With leaders, only domains that can have them are considered, and their counts beside a leader. If preferences
+   for nodes are on, only the domains at the beginning of the list that have the affinity of the first domain are
+   considered. */
 uint32_t hr__tas_best_fit(const struct hr__tas_search *search, const uint32_t *domains, uint32_t count, int64_t needed,
                           int64_t leaders, bool slices);
-/* Moves a domain to the front: the first domain in which the leader leaves enough capacity in all domains together.
-   `slices`: capacity is counted in slices, otherwise in pods. */
+/* Moves a domain to the front of the list: the first domain that can have the leader such that `pods` pods still fit
+   into all domains of the list together. Does nothing without leaders. `slices`: capacity is counted in slices,
+   otherwise in pods. */
 void hr__tas_leader_first(const struct hr__tas_search *search, uint32_t *domains, uint32_t count, int64_t pods,
                           int64_t leaders, int64_t slice_size, bool slices);
 
 /* ---- Selection ---- */
 
-/* Selects domains at the requested level or above it into `fit`, and sets *level to their level (tas_select.c). The
-   kind of the result is HR__TAS_FITS, or the reason of a failure. */
+/* Selects domains at the requested level or above it into `fit`, and sets *level to their level. The kind of the result
+   is HR__TAS_FITS, or the reason of a failure. */
 struct hr__tas_failure hr__tas_select_level(struct hr__tas_search *search, uint32_t *level);
 /* Selects domains by balanced placement into `fit`. Returns false if that is not possible; the counts are then as
    before. */
 bool hr__tas_select_balanced(struct hr__tas_search *search, uint32_t *level);
 
-/* The steps of balanced placement. Each returns false if no solution exists. */
+/* The steps of balanced placement. hr__tas_select_optimal and hr__tas_distribute return false if no solution exists or
+   if memory is exhausted (`no_memory`). */
 
-/* Returns the balance threshold: the largest number of slices that each domain of one parent can get; 0 if not found.
-   Selects the domains of that parent into `fit`, with their counts after pruning. */
+/* Returns the balance threshold: the number of slices that each used domain gets at least; 0 if balanced placement is
+   not possible. It is the maximum over all parents, see tas_select.c. Selects the domains of the best parent into
+   `fit`, with their counts after pruning. */
 int64_t hr__tas_balance_threshold(struct hr__tas_search *search);
-/* Replaces the list by the smallest set of domains that can have the slices and leaders with the least excess.
-   `by_entropy`: domains are considered in the order of hr__tas_sort_by_entropy, otherwise by number. */
+/* Replaces the list by a set of its domains that can have the slices and leaders. The set has as few domains as a
+   greedy selection needs; of these sets, it is one in which the fewest pods more than needed fit. `by_entropy`: domains
+   are considered in the order of hr__tas_sort_by_entropy, otherwise by number. */
 bool hr__tas_select_optimal(struct hr__tas_search *search, struct hr__tas_list *domains, int64_t slices,
                             int64_t leaders, int64_t slice_size, bool by_entropy);
 /* Distributes slices over an optimal set of the domains so that each gets at least `threshold`. */

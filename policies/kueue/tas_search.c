@@ -4,10 +4,9 @@
  *
  * A search counts what fits, selects domains at one level (tas_select.c), and then goes down level by level. Above the
  * level of the slices, the children of all selected domains form one list. At this level and below it, each domain
- * distributes its own pods over its children. In each list as few domains as possible are used, and the last one is the
- * smallest that suffices. A placement is a list of leaves.
- *
- * Invariant: after each step the pods of the domains in `fit` add up to the pods of the goal.
+ * distributes its own pods over its children. Domains of a list are used in their order until one suffices for the
+ * remaining pods. Then the smallest domain that suffices is used, or, if hr__tas_least_free, the first. A placement is
+ * a list of leaves. Invariant: after each level, the pods of the domains in `fit` add up to the pods of the goal.
  *
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go (findTopologyAssignment).
  */
@@ -61,8 +60,9 @@ static int compare_hosts(const void *left, const void *right) {
   return order ? order : compare_nodes(a, b);
 }
 
-/* Collects the nodes with values; among nodes of the same host only the first. Sets `alias` to the first node of the
-   same host. Returns the number of rows. */
+/* Collects one row for each leaf: the first of its nodes. Nodes without values are left out. Nodes are of one leaf if
+   their host names are equal (`by_host`), otherwise if all their values are equal. Sets alias[node] to the first node
+   of the same leaf. Returns the number of rows. */
 static uint32_t collect_rows(struct row *rows, uint32_t *alias, const char *const *values, uint32_t n_nodes,
                              uint32_t n_levels, bool by_host) {
   uint32_t count = 0, kept = 0;
@@ -82,7 +82,7 @@ static uint32_t collect_rows(struct row *rows, uint32_t *alias, const char *cons
   return kept;
 }
 
-/* Sets `first` and the number of domains from the sorted distinct rows. */
+/* Sets tree->first and the numbers of domains and leaves from the sorted distinct rows. */
 static void count_domains(struct hr__tas_tree *tree, const struct row *rows, uint32_t n_rows) {
   uint32_t per_level[HR__TAS_MAX_LEVELS] = {0};
   for (uint32_t i = 0; i < n_rows; i++)
@@ -218,8 +218,9 @@ uint32_t hr__tas_truncate(struct hr__tas_part *parts, uint32_t n_parts, int64_t 
 /*
  * Translates between the objects of Kueue and topologies in terms of leaves.
  *
- * If the lowest level is the host name, a leaf is a node, pods are matched with its labels and taints, and placements
- * name the host only. Otherwise a leaf is a set of nodes, all nodes are eligible, and placements name all levels.
+ * If the lowest level is the host name, a leaf is a host, pods are matched with the labels and taints of its first
+ * node, and placements name the host only. Otherwise a leaf is a set of nodes, all leaves are eligible, and placements
+ * name all levels.
  *
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler (tas_nodes_cache.go, tas_topology_tree.go, simulator/default.go).
  */
@@ -292,7 +293,8 @@ void hr__tas_flavor_request(const struct hr__tas_flavor *flavor, const struct hr
         (struct hr__tas_slice){flavor_level(flavor, topology->slices[i].level), topology->slices[i].size};
 }
 
-/* Whether a node has the labels that pods require. Labels that it may have from its flavor were compared before. */
+/* Whether a node has the labels that pods require. If nodes also have the labels of their flavor (`has_other_labels`),
+   a required label that is not among the node's own labels is ignored: it was compared with the flavor before. */
 static bool has_labels(const struct hr__tas_flavor *flavor, const struct hr__kueue_labels *labels,
                        const struct hr__kueue_labels *wanted) {
   if (!flavor->has_other_labels) return hr__kueue_labels_include(labels, wanted);
@@ -404,8 +406,9 @@ static void give(struct hr__tas_state *state, const struct rest *rest, int64_t u
   state->leaders = leaders;
 }
 
-/* Assigns units and leaders to one domain of the list, while a leader is still to be placed. Returns the domain.
-   `best_fit`: if one domain suffices, the smallest such domain is used, otherwise the first domain. */
+/* Assigns units and leaders to one domain of the list, while a leader is still to be placed. Returns the domain. This
+   is the first domain of the list. With `best_fit`, if the first domain suffices, it is the smallest domain that
+   suffices. */
 static uint32_t give_with_leader(struct hr__tas_search *search, const uint32_t *domains, uint32_t count, bool best_fit,
                                  struct rest *rest) {
   struct hr__tas_state *state = &search->state[domains[0]];
@@ -470,7 +473,7 @@ static void swap_lists(struct hr__tas_search *search) {
   search->next = fit;
 }
 
-/* Collects the children of domains into `sorted`, in the order of use. */
+/* Collects the children of domains into `sorted`, and sorts them in the order of use. */
 static void sort_children(struct hr__tas_search *search, const uint32_t *domains, uint32_t count) {
   search->sorted.count = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -610,7 +613,7 @@ static bool append_parts(struct hr__tas_search *search, bool leaders, struct hr_
   return true;
 }
 
-/* Places workers and their leader (NULL: none), within a domain (HR_NONE: anywhere). If they do not fit,
+/* Places workers and their leader (NULL: none), in the domain `demand.within` (HR_NONE: anywhere). If they do not fit,
    `result->failure` is the reason. Returns false if memory is exhausted. */
 static bool find(struct hr__tas_search *search, const struct hr__tas_request *workers,
                  const struct hr__tas_request *leader, struct hr__tas_demand demand, struct hr__tas_result *result,
@@ -666,7 +669,7 @@ static int64_t count_pods(const struct hr__tas_part *parts, uint32_t count) {
   return pods;
 }
 
-/* Returns whether the previous placement is kept, and only the difference is placed. */
+/* Returns whether the previous placement is kept, so that only the difference is placed or removed. */
 static bool is_elastic(const struct hr__tas_search *search, const struct hr__tas_request *workers,
                        const struct hr__tas_request *leader) {
   if (!search->gates.elastic || !workers->has_previous || is_stale(workers->previous, workers->n_previous))
@@ -715,7 +718,8 @@ static bool grow(struct hr__tas_search *search, const struct hr__tas_request *wo
   return true;
 }
 
-/* Keeps the previous placement, or its beginning. Returns false if memory is exhausted. */
+/* Keeps the first `workers->count` pods of the previous placement, and the leader. Returns false if memory is
+   exhausted. */
 static bool keep(struct hr__tas_search *search, const struct hr__tas_request *workers,
                  const struct hr__tas_request *leader, int64_t *assumed, struct hr__tas_result *result,
                  struct hr__tas_result *leader_result) {
@@ -804,7 +808,8 @@ static uint32_t incomplete_domain(const struct hr__tas_tree *tree, const struct 
   return found;
 }
 
-/* Returns the domain in which lost pods must be replaced; HR_NONE: anywhere. */
+/* Returns the domain in which lost pods must be replaced; HR_NONE: anywhere. If the lost pods are not whole slices,
+   this is the domain of the incomplete slice. Otherwise, it is the domain of the placement at the required level. */
 static uint32_t replacement_domain(const struct hr__tas_tree *tree, const struct hr__tas_request *request,
                                    const struct hr__tas_part *parts, uint32_t count, int64_t lost) {
   uint32_t level = request_level(request, tree->n_levels);
@@ -818,7 +823,8 @@ static uint32_t replacement_domain(const struct hr__tas_tree *tree, const struct
   return hr__tas_ancestor(tree, hr__tas_leaf_domain(tree, parts[0].leaf), level);
 }
 
-/* Reduces the slices of a request to the innermost layer whose size divides the lost pods. */
+/* Reduces the slices of a request to one layer: the innermost layer with a size that divides request->count, which is
+   the number of lost pods. */
 static void reduce_slices(struct hr__tas_request *request) {
   struct hr__tas_slice kept = {.size = 0};
   for (uint32_t i = request->n_slices; i-- > 0 && !kept.size;)
@@ -833,8 +839,8 @@ static bool has_bad_size(const struct hr__tas_request *request) {
   return false;
 }
 
-/* Replaces the lost pods. The remaining parts, which are at the end of the search's parts, are kept. Returns false if
-   memory is exhausted. */
+/* Places the lost pods (request.count) again. search->parts has the `kept` parts that remain. Returns false if memory
+   is exhausted. */
 static bool replace_lost(struct hr__tas_search *search, struct hr__tas_request request, uint32_t kept, int64_t *assumed,
                          struct hr__tas_result *result) {
   struct hr__tas_demand demand = {.assumed = assumed, .within = HR_NONE};

@@ -2,8 +2,6 @@
 /*
  * Topology domains in a search: their orders, what fits into them, and the selection at the requested level.
  *
- * Invariant: every order of domains is total, so a selection does not depend on the order of the input.
- *
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go and tas_balanced_placement.go.
  */
 
@@ -16,12 +14,10 @@
 /* ---- Orders ----------------------------------------------------------------------------------------- */
 
 /*
- * The orders in which topology domains are used, and the choice of the last domain.
+ * The orders in which topology domains are used, and the choice of the last domain that is used (hr__tas_best_fit).
  *
  * Invariant: every order is total, because domains with equal counts are ordered by number, which is the order of their
- * values. The orders therefore do not depend on the order of the input.
- *
- * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go and tas_balanced_placement.go.
+ * values. So the results do not depend on the order of the input.
  */
 
 /* Returns whether domain a precedes domain b. `self` is passed through. */
@@ -37,7 +33,6 @@ static void sift_down(uint32_t *domains, size_t root, size_t count, precedes *be
   }
 }
 
-/* Heap sort. The orders are total, so the result is unique. */
 static void sort_domains(uint32_t *domains, size_t count, precedes *before, const void *self) {
   for (size_t root = count / 2; root-- > 0;) sift_down(domains, root, count, before, self);
   for (size_t end = count; end-- > 1;) {
@@ -171,9 +166,9 @@ void hr__tas_leader_first(const struct hr__tas_search *search, uint32_t *domains
  * How many pods, slices and leaders fit into each topology domain.
  *
  * The counts of a leaf follow from its free amounts; those of other domains are sums over their children. If there is a
- * leader, the capacity of a domain is reduced by the smallest loss that a leader causes in one of its children.
- * Children at a level of inner slices contribute whole slices only. Invariant: after hr__tas_fill_counts the state of
- * every domain is set.
+ * leader, the capacity of a domain is reduced by the smallest loss that a leader causes in one of its children. If
+ * inner slices are requested at the level of the children, the pods of each child are rounded down to whole inner
+ * slices.
  *
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go (fillInCounts); pkg/resources/requests.go.
  */
@@ -303,7 +298,7 @@ void hr__tas_fill_counts(struct hr__tas_search *search, const struct hr__tas_dem
   for (uint32_t domain = tree->n_domains; domain-- > 0;) sum_domain(search, domain, search->goal.inner);
 }
 
-/* Counts again what fits into the ancestors of the leaves of one domain. */
+/* Computes the counts of a domain and of all domains below it again, from the counts of their leaves. */
 static void sum_counts(struct hr__tas_search *search, uint32_t domain, const int64_t *inner) {
   const struct hr__tas_domain *row = &search->tree->domains[domain];
   for (uint32_t child = row->first_child; child < row->end_child; child++) sum_counts(search, child, inner);
@@ -316,8 +311,9 @@ static void sum_counts(struct hr__tas_search *search, uint32_t domain, const int
  * Selection of topology domains at the requested level, without balanced placement.
  *
  * If a single domain can have all slices, the smallest such domain is selected. Otherwise a required level fails, and a
- * preferred level is replaced by the level above. At the highest level, and without constraint, several domains are
- * selected, as few as possible. Invariant: `fit` contains domains of one level, and their counts have not been changed.
+ * preferred level is replaced by the level above. At the highest level, and at any level without constraint, several
+ * domains are selected, as few as possible. Invariant: `fit` contains domains of one level, and the selection does not
+ * change their counts.
  *
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go (findLevelWithFitDomains).
  */
@@ -412,8 +408,9 @@ static struct hr__tas_failure select_several(struct hr__tas_search *search, uint
   return (struct hr__tas_failure){.kind = HR__TAS_FITS};
 }
 
-/* Selects at a required level if the first domain does not suffice. With node preferences, later domains are tried. The
-   result is that of select_several. */
+/* Selects at a required level if the first domain does not suffice. Later domains are tried only if node preferences
+   are on, because otherwise no later domain has more slices. The kind of the result is HR__TAS_FITS, or the reason of a
+   failure. */
 static struct hr__tas_failure select_required(struct hr__tas_search *search, uint32_t level) {
   const uint32_t *sorted = search->sorted.items;
   int64_t slices = search->goal.count / search->goal.slice_size;
@@ -427,8 +424,8 @@ static struct hr__tas_failure select_required(struct hr__tas_search *search, uin
 }
 
 /* Selects at one level in one pass, without sorting: the smallest domain that suffices, or the first of several equal
-   ones. The result equals that of the sorted list. Returns false if the list is needed: with leaders or preferences, or
-   if several domains must be selected. */
+   ones. The result is that of select_at. Returns false if select_at must be called: with leaders or preferences, or if
+   several domains must be selected. */
 static bool select_in_one_pass(struct hr__tas_search *search, uint32_t level, bool *climb,
                                struct hr__tas_failure *failure) {
   const struct hr__tas_goal *goal = &search->goal;
@@ -505,17 +502,17 @@ struct hr__tas_failure hr__tas_select_level(struct hr__tas_search *search, uint3
  * Balanced placement: each selected topology domain gets about the same number of slices.
  *
  * 1. A parent is a domain above the requested level. For each parent, a greedy selection determines how many domains
- *    below it are needed. The threshold is the minimum number of slices that each of these domains can have.
+ *    below it are needed. The threshold is the number of slices divided by this number of domains, but at most the
+ *    number of slices that the last selected domain can have.
  * 2. The capacity of domains that cannot have `threshold` slices is set to 0. The remaining domains must still suffice.
- * 3. The parent with the highest threshold is selected.
- * 4. Dynamic programming selects the smallest set of its domains with the least excess.
+ * 3. The parent with the highest threshold is selected; of equal thresholds, the one that needs the fewest domains.
+ * 4. Dynamic programming selects a set of its domains: as few as the greedy selection needs, and with the least excess.
  * 5. Each domain of the set gets `threshold` slices; the remaining slices are distributed in order.
  *
  * Layout: A selection is a set of domains, stored as its last domain and the selection without it. by_size[k] has the
  * selections of k domains, one for each pair (leaders, pods) still to be placed, in the order of these pairs.
- *
- * Invariant: the counts of domains below all other parents are not changed; if balanced placement is not possible, all
- * counts are as before.
+ * Invariant: only the counts of the domains below the selected parent are changed. If balanced placement is not
+ * possible, no counts are changed.
  *
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_balanced_placement.go.
  */
@@ -526,7 +523,8 @@ struct greedy {
   uint32_t last, last_with_leader; /* the last domains without and with leader; HR_NONE: none */
 };
 
-/* Returns whether the domains suffice. */
+/* Selects domains for the leaders, and then, the largest first, for the remaining slices. Returns whether the domains
+   suffice. */
 static bool select_greedily(struct hr__tas_search *search, const uint32_t *domains, uint32_t count, int64_t slices,
                             int64_t leaders, struct greedy *greedy) {
   *greedy = (struct greedy){0, HR_NONE, HR_NONE};
@@ -623,8 +621,8 @@ struct balance {
   struct range range;
 };
 
-/* Returns the thresholds of the domains `range` of one parent: without and with the leader on the last domain. 0: they
-   do not suffice. */
+/* Returns the threshold of the domains `range` of one parent; 0: they do not suffice. Sets `*with_leader` to the
+   threshold that applies if the leader is in the last domain. */
 static int64_t threshold_of(struct hr__tas_search *search, struct range range, int64_t *with_leader) {
   const struct hr__tas_goal *goal = &search->goal;
   struct range lower = goal->level < goal->slice_level ? children_of(search->tree, range) : range;
@@ -645,7 +643,8 @@ static int64_t threshold_of(struct hr__tas_search *search, struct range range, i
   return threshold;
 }
 
-/* Compares the domains of one parent with the best ones so far. Leaves the counts unchanged. */
+/* If the domains `range` of one parent are better than those of `best`, sets `best` and search->best to them.
+   search->state is unchanged afterwards. */
 static void consider(struct hr__tas_search *search, struct range range, struct balance *best) {
   int64_t with_leader = 0, threshold = threshold_of(search, range, &with_leader);
   uint32_t n_domains = 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Topology-aware scheduling for the flavors of a world: what the scheduling cycle calls (hr__kueue_topology_calls).
+ * Topology-aware scheduling for the flavors of a world: implements hr__kueue_topology_calls for the scheduling cycle.
  *
  * Layout: one topology per flavor, with its own usage. If the lowest level is the host name, several flavors can
- * contain the same host, and pods of one flavor then count on this host in the other flavors. As in Kueue, the usage is
- * joined when a cycle begins. Trials and reservations of a cycle change only the usage of their own flavor.
- *
- * Invariant: the usage of a flavor is that of the workloads that count in the tree of quotas, plus what the current
- * cycle holds.
+ * contain the same host. With the gate TASHandleOverlappingFlavors, pods of one flavor then also count on this host in
+ * the other flavors. As in Kueue, trials of preemptions and the reservations of a cycle count only in their own flavor.
+ * Invariant: the usage of a flavor is that of the workloads that count in the tree of quotas, plus the reservations of
+ * the current cycle.
  *
  * Source: kubernetes-sigs/kueue, pkg/scheduler/flavorassigner (tas_flavorassigner.go, ComputeTASNetUsage),
  * pkg/cache/scheduler (clusterqueue_snapshot.go, tas_flavor.go).
@@ -24,9 +23,9 @@ struct hr__tas_world {
   struct hr__tas_search search;
   struct hr_arena memory; /* of placements */
   /* Working memory of one workload, by pod set: */
-  struct hr__tas_request *requests; /* of one flavor */
+  struct hr__tas_request *requests; /* of the pod sets in one flavor, numbered from 0 */
   struct hr__tas_result *results;
-  uint32_t *members;   /* pod sets of the requests */
+  uint32_t *members;   /* pod set of each request */
   int64_t *amounts;    /* [pod set][resource] per pod */
   uint8_t *excluded;   /* [pod set][leaf] */
   int64_t *affinity;   /* [pod set][leaf] */
@@ -36,7 +35,7 @@ struct hr__tas_world {
   struct hr__tas_part *parts;
   uint32_t parts_capacity;
   struct hr__tas_failure failure; /* of the last search */
-  uint32_t n_parts;               /* of the nodes; 0: they are not divided */
+  uint32_t n_parts;               /* parts of the nodes (hr__tas_nodes); 0: they are not divided */
   bool no_memory;
 };
 
@@ -68,7 +67,7 @@ static bool matches(void *self, const struct hr__kueue_world *world, uint32_t qu
   return hr__tas_has_levels(&request, topology->n_levels);
 }
 
-/* The requests of one pod as a vector. */
+/* Writes the request of one pod as a vector [resource]. */
 static void spread_amounts(const struct hr__tas_world *self, const struct hr__kueue_pod_set *pod_set, int64_t *out) {
   memset(out, 0, self->n_resources * sizeof *out);
   for (uint32_t i = 0; i < pod_set->requests.count; i++)
@@ -114,7 +113,7 @@ static int64_t count_of(const struct hr__kueue_assignment *assignment, uint32_t 
   return 0;
 }
 
-/* Builds the request of a pod set in a flavor as number `at`. */
+/* Builds the request of a pod set in a flavor as request number `at`. */
 static void build_request(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_pod_set *pod_set,
                           int64_t count, uint32_t at) {
   const struct hr__tas_flavor *topology = self->flavors[flavor];
@@ -147,8 +146,8 @@ static const struct hr__tas_part *parts_of(struct hr__tas_world *self, const str
 
 /* ---- Parts of the nodes ---- */
 
-/* Excludes the leaves of parts that the workload does not accept. If `only` is not HR_NONE, also excludes the leaves of
-   all parts except `only`. */
+/* Excludes the leaves on parts of the nodes that the workload does not accept. If `only` is not HR_NONE, also excludes
+   the leaves of all parts except `only`. */
 static void exclude_parts(struct hr__tas_world *self, const struct hr__tas_flavor *topology,
                           const struct hr__kueue_workload *workload, uint32_t only, uint32_t at) {
   uint8_t *excluded = self->excluded + (size_t)at * topology->tree.n_leaves;
@@ -172,7 +171,8 @@ static bool spans_parts(const struct hr__tas_world *self, const struct hr__tas_f
 
 /* ---- Finding placements ---- */
 
-/* Pods that were placed in a flavor count on the same hosts of the other flavors. */
+/* Counts pods that were placed in a flavor on the same hosts of the later flavors. The pod sets of later flavors are
+   placed next. */
 static void assume_elsewhere(struct hr__tas_world *self, uint32_t flavor, const struct hr__tas_result *result,
                              const int64_t *pod) {
   const struct hr__tas_flavor *from = self->flavors[flavor];
@@ -189,8 +189,8 @@ static void assume_elsewhere(struct hr__tas_world *self, uint32_t flavor, const 
   }
 }
 
-/* Stores the results of the requests of a flavor. Returns false after a failure. `overlaps`: other flavors have the
-   same nodes, and the results also count there. */
+/* Stores the results of the requests of a flavor. Returns false if a pod set of the workload has failed. `overlaps`:
+   the results also count on the same hosts of other flavors. */
 static bool keep_results(struct hr__tas_world *self, uint32_t flavor, uint32_t count, bool overlaps,
                          struct hr__kueue_placements *out) {
   for (uint32_t i = 0; i < count; i++) {
@@ -213,7 +213,7 @@ static bool keep_results(struct hr__tas_world *self, uint32_t flavor, uint32_t c
   return out->failed == HR_NONE;
 }
 
-/* Finds the part of the first failed node, and replaces its pods. */
+/* Replaces the pods of the placement on the first failed node of the workload. */
 static void replace(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
                     const struct hr__kueue_placement *placement, uint32_t at) {
   const struct hr__tas_flavor *topology = self->flavors[flavor];
@@ -250,7 +250,8 @@ static bool replace_in_flavor(struct hr__tas_world *self, uint32_t flavor, const
   return !self->no_memory;
 }
 
-/* Sets the placement of the slice of the same job that the workload replaces. */
+/* If the workload replaces another slice of the same job, sets the placement of this slice as the previous placement of
+   request number `at`. */
 static void set_previous(struct hr__tas_world *self, const struct hr__tas_flavor *topology,
                          const struct hr__kueue_workload *workload, uint32_t pod_set, uint32_t at) {
   const struct hr__kueue_workload *slice = workload->replaced;
@@ -294,9 +295,9 @@ static bool all_fit(const struct hr__tas_world *self, uint32_t count) {
   return true;
 }
 
-/* Places all pod sets of a flavor. If the best placement would use several parts of the nodes, the pod sets are placed
-   in the first part that has room. Returns false after a failure. `empty`: the usage of placed pods is ignored.
-   `overlaps`: see keep_results. */
+/* Places all pod sets of a flavor. If the pods of one pod set would be on several parts of the nodes, all pod sets are
+   placed in the first part that has room for them. Returns false after a failure. `empty`: the usage of placed pods is
+   ignored. `overlaps`: see keep_results. */
 static bool place_in_flavor(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
                             const struct hr__kueue_assignment *assignment, bool empty, bool overlaps,
                             struct hr__kueue_placements *out) {
@@ -348,7 +349,7 @@ static void find(void *data, const struct hr__kueue_world *world, const struct h
 
 /* ---- Usage ---- */
 
-/* Pods of a pod set that the workload's admission already has in a domain. */
+/* The number of pods of a pod set that the workload's admission already has on a leaf. */
 static int64_t admitted_in(const struct hr__kueue_workload *workload, uint32_t pod_set,
                            const struct hr__tas_flavor *topology, uint32_t leaf) {
   const struct hr__kueue_placement *placement = workload->reserved ? workload->pod_sets[pod_set].placement : NULL;
@@ -370,9 +371,9 @@ static bool leaf_has_room(const struct hr__tas_world *self, const struct hr__tas
   return true;
 }
 
-/* Considers the pods of an assignment that the workload's admission does not already have in the same domains. Adds
-   them to the usage (sign 1), removes them (sign -1), or checks whether they fit (sign 0). Each pod set is checked
-   alone. */
+/* Considers the pods of an assignment that the workload's admission does not already have on the same leaves. Adds them
+   to the usage (sign 1), removes them (sign -1), or returns whether they fit (sign 0). Each pod set is checked as if
+   the others of the assignment did not run. */
 static bool change_by_assignment(struct hr__tas_world *self, const struct hr__kueue_workload *workload,
                                  const struct hr__kueue_assignment *assignment, int sign) {
   for (uint32_t i = 0; i < assignment->n_pod_sets; i++) {

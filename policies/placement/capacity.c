@@ -2,10 +2,10 @@
 /*
  * Capacities: see headroom/unstable/capacity.h. This file implements counted allocation and selects the implementation.
  *
- * A counted state consists of one free index (struct hr_free_index) per pool or, under the rule `pool`, of the number
- * of free GPUs per pool. The present state uses the indexes of the engine, which moves change at once. A search in one
- * pool passes empty indexes for all other pools. A node that is not usable, such as a node that is about to go down,
- * has no free GPUs, even if jobs on it end.
+ * A counted state has the number of free GPUs of each pool and, unless the rule is `pool`, a free index (struct
+ * hr_free_index) of each pool. The present state uses the indexes of the engine, which every move of the policy updates
+ * at once. A search in one pool passes empty indexes for all other pools. A node that is not usable, such as a node
+ * that is about to go down, has no free GPUs, even if jobs on it end.
  */
 
 #include "headroom/unstable/capacity.h"
@@ -21,10 +21,11 @@ enum { MILLI = 1000 };
 struct hr_capacity {
   struct hr_capacity_set *set;
   bool is_present;
-  struct hr__gpu_state gpus;    /* per GPU; not used in counted allocation */
-  struct hr_free_index **index; /* by pool; NULL in the present state and under `pool` */
-  uint64_t *free_gpus;          /* by pool; NULL in the present state */
-  uint8_t *usable;              /* by node: 1 if jobs may be placed on it; NULL if `index` is NULL */
+  struct hr__gpu_state gpus; /* per-GPU allocation; not used in counted allocation */
+  /* planned states in counted allocation; NULL in the present state and in per-GPU allocation */
+  struct hr_free_index **index; /* by pool; under the rule `pool`, all entries are NULL */
+  uint64_t *free_gpus;          /* by pool */
+  uint8_t *usable;              /* by node: 1 if jobs may be placed on it; NULL under the rule `pool` */
 };
 
 struct hr_capacity_set {
@@ -33,11 +34,11 @@ struct hr_capacity_set {
   uint32_t n_pools;
   bool by_gpu, by_count; /* by_count: the rule is `pool` */
   struct hr_placer *placer;
-  /* by pool: empty except during a search in one pool, which sets the entry of that pool */
+  /* by pool: the index `none`; a search in one pool sets the entry of this pool for the time of the search */
   const struct hr_free_index **only;
   const struct hr_free_index *none; /* index of a pool without free GPUs */
   uint64_t *only_gpus;
-  /* of hr_capacity_find_on in counted allocation; NULL until needed */
+  /* buffers of hr_capacity_find_on in counted allocation; NULL until needed */
   struct hr_slice *slices; /* [number of nodes of the largest pool] */
   uint32_t *taken;         /* by node of the pool: GPUs of the present search */
   enum hr_placement_rule rule;
@@ -263,7 +264,7 @@ static bool make_buffers(struct hr_capacity_set *set) {
   return set->slices != NULL;
 }
 
-/* Returns the node of a share on which the rule places a task, after the tasks that this search has already placed;
+/* Returns the node of a share on which the rule places a task, given the tasks that this search has already placed;
    HR_NONE: no node has room. Nodes are numbered within the pool. */
 static uint32_t choose_node(const struct hr_capacity_set *set, const struct hr_free_index *index, uint32_t first,
                             uint32_t n_nodes, uint32_t gpus) {
@@ -473,8 +474,9 @@ void hr_capacity_set_window(struct hr_capacity *capacity, hr_pool pool, hr_node 
   hr_free_index_set(index, number, gpus);
 }
 
-/* Returns the GPUs of the smallest part of a counted job on a node of the pool: all of its GPUs, or what remains after
-   whole nodes. */
+/* Returns the smallest number of GPUs that a counted job uses on any of its nodes in the pool. A job on one node uses
+   all its GPUs there. A job on several nodes uses whole nodes and, if GPUs remain, the remaining GPUs on one more
+   node. */
 static uint32_t min_part(const struct hr_capacity_set *set, const struct hr_need *need, hr_pool pool) {
   uint32_t size = hr_cluster_pool_spec(set->cluster, pool)->gpus_per_node;
   if (hr_placer_is_single(set->placer, need->gpus, need->accept_class)) return need->gpus;

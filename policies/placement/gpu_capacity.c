@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Per-GPU allocation, and the groups of nodes in which gangs with a topology constraint are placed: see
- * gpu_capacity.h.
+ * Per-GPU allocation, and the groups (of nodes, or of GPUs of a node) in which gangs with a topology constraint are
+ * placed: see gpu_capacity.h.
  *
  * A gang may be placed in any pool that it accepts, but all its tasks must be in the same pool. The packer therefore
  * has one variant of the gang's request for each pool. A variant accepts only its pool. Pools are tried in the order of
  * the cluster.
  *
- * With mig_fallback, a job that names a MIG profile prefers the pools that have it. If these pools have no free
- * instance, the job may use whole GPUs and shares of other pools. A gang tries the preferred pools first. A single task
- * has one variant that accepts only the preferred pools; a placement for this variant is searched for first.
+ * With mig_fallback, a job that names a MIG profile prefers the pools with GPUs that have the profile. If these pools
+ * have no free instance, the job may use whole GPUs and shares of other pools. A gang tries the preferred pools first.
+ * The request of a single task has one variant, which accepts only the preferred pools; a search tries this variant
+ * first.
  */
 
 #include "policies/placement/gpu_capacity.h"
@@ -26,11 +27,11 @@ struct hr__group_place {
 /* ---- Groups of a tier ------------------------------------------------------------------------------- */
 
 /*
- * For each (request, tier) that was ever queried, each pool has a tournament over its groups. The value of a group is 0
- * if its room is less than the number of tasks of the request. Otherwise the value decreases with the room, so that the
- * tournament selects the tightest group. The room of a group is the sum over its nodes. The nodes are in a list, in
- * order of their last change. An update of the tournaments visits only the nodes that have changed since the previous
- * update.
+ * The room of a group is the number of tasks of a request that fit in it: the sum over its nodes. For each (request,
+ * tier) that was ever queried, each pool has a tournament over its groups. The value of a group is 0 if its room is
+ * less than the number of tasks of the request. Otherwise, a smaller room gives a larger value, so the tournament
+ * selects the tightest group: the one with the least room. The nodes are in a list, in order of their last change. An
+ * update of the tournaments visits only the nodes that have changed since the previous update.
  */
 
 struct pool_groups {
@@ -58,7 +59,8 @@ struct hr__gang_groups {
   uint64_t changes;
 };
 
-/* Creates the groups in the arena. `inventory` and `requests` ([n_requests]) must outlive them. NULL: out of memory. */
+/* Creates the groups in the arena. `cluster`, `inventory` and `requests` ([n_requests]) must outlive them. NULL: out of
+   memory. */
 static struct hr__gang_groups *gang_groups_create(struct hr_arena *arena, const struct hr_cluster_spec *cluster,
                                                   const struct hr_gpu_inventory *inventory,
                                                   const struct hr_request *requests, uint32_t n_requests) {
@@ -110,8 +112,9 @@ static uint64_t fractions_of(const struct hr_gpu_inventory *inventory, const str
 }
 
 /* Returns the maximum number t of tasks that fit, if each task needs a fraction (or all) of each of request->gpus
-   distinct GPUs. A GPU can have at most one fraction of each task. Therefore t tasks fit if fractions_of(t) >= t x
-   request->gpus. The maximum is found by bisection. */
+   distinct GPUs. A GPU can have at most one fraction of each task, so t tasks can use at most t fractions of a GPU.
+   Therefore t tasks fit if and only if fractions_of(t) >= t x request->gpus. If t tasks fit, fewer tasks fit, too, so
+   the maximum is found by bisection. */
 static uint64_t room_on_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus) {
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, low = 0;
@@ -149,7 +152,6 @@ struct gang_groups_shape {
   uint32_t nodes_per_group, groups_per_node, gpus_per_group, n_groups;
 };
 
-/* Returns the shape of the groups of a tier in a pool. */
 static struct gang_groups_shape shape_of(const struct hr_pool_spec *spec, enum hr_tier tier) {
   struct gang_groups_shape shape = {.nodes_per_group = hr_topology_nodes(&spec->topology, tier, spec->nodes)};
   shape.gpus_per_group = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);
@@ -278,8 +280,9 @@ static void gang_groups_exclude(struct hr__gang_groups *groups, uint32_t request
 
 /* ---- Time windows ----------------------------------------------------------------------------------- */
 
-/* The columns of a use: those of the node, then for each GPU its share, its memory and its tasks, then the number of
-   tasks of each kind. */
+/* The columns of a use: those of the node, the used shares of all GPUs, the used memory of all GPUs, the numbers of
+   tasks of all GPUs, and the number of tasks of each kind. ALONE is the number of tasks that need the node for
+   themselves. */
 enum { CPU_MILLI, MEM_MIB, TASKS, ALONE, FIRST_OF_GPUS };
 
 static uint32_t max_gpus(const struct hr__gpu_set *set) {
@@ -314,8 +317,8 @@ void hr__gpu_set_add_use(const struct hr__gpu_set *set, uint32_t request, const 
   gpu_tasks[n + hr_request_kind(asked)]++;
 }
 
-/* Returns the maximum of a column so that `needed` is still free; UINT64_MAX if the resource is not accounted. If
-   the node never has enough, the result is 0, and hr_capacity_fits_on is false. */
+/* Returns the maximum value of a column with which `needed` is still free; UINT64_MAX if the resource is not accounted.
+   If even an empty node has too little, the result is 0; the need never fits then, and hr_capacity_fits_on is false. */
 static uint64_t limit_of(uint64_t total, uint64_t needed) {
   return total == 0 ? UINT64_MAX : total - (needed < total ? needed : total);
 }
@@ -332,7 +335,8 @@ struct hr_use_limits hr__gpu_set_use_limits(const struct hr__gpu_set *set, uint3
                                 .first_gpu = FIRST_OF_GPUS};
 }
 
-/* Reports that the free capacity of a node changed, for the next searches in the state. */
+/* Reports a node with a changed free capacity to the groups and to the packer `bare`. The caller reports it to the
+   packer of the state. */
 static void node_changed(const struct hr__gpu_state *state, hr_node node) {
   if (state->groups) gang_groups_changed(state->groups, node);
   if (state->bare) hr_packer_changed(state->bare, node);
@@ -459,7 +463,8 @@ static bool prefers(const struct hr_request *asked, uint32_t pool) {
   return !asked->prefers_mig || asked->mig_profiles[pool] != 0;
 }
 
-/* Finds a placement for a gang in one of the pools that it prefers, or in one of the others. False: no placement. */
+/* Finds a placement for a gang in one of the pools that it prefers (`preferred`), or in one of the pools that it does
+   not prefer (not `preferred`). `only`: see hr__gpu_state_find. False: no placement. */
 static bool find_gang_in_pools(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                                bool preferred, uint32_t only, struct hr_placement *placement) {
   for (uint32_t pool = 0; pool < set->n_pools; pool++) {
@@ -557,14 +562,14 @@ static bool parts_nodes(const struct hr__gpu_set *set, const struct hr_request *
   return false;
 }
 
-/* Returns whether every placement of the request is within one group of the tier. This is true for a request with a
-   single task, unless the task needs several GPUs and the tier splits nodes. */
+/* Returns whether it is certain that every placement of the request is within one group of the tier: the request has a
+   single task, and this task needs at most one GPU, or the tier splits no node that the request accepts. */
 static bool is_within(const struct hr__gpu_set *set, const struct hr_request *asked, enum hr_tier tier) {
   return asked->tasks == 1 && (asked->gpus <= 1 || tier >= HR_TIER_NODE || !parts_nodes(set, asked, tier));
 }
 
-/* Finds a placement within one group of the tier in one of the pools that the request prefers, or in one of the others.
-   The groups must be up to date. False: no placement. */
+/* Finds a placement within one group of the tier. `preferred` and `only`: see find_gang_in_pools. The groups must be up
+   to date. False: no placement. */
 static bool find_in_groups(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                            enum hr_tier tier, bool preferred, uint32_t only, struct hr_placement *placement) {
   const struct hr_request *asked = &set->asked[request];
@@ -664,8 +669,8 @@ static bool make_acceptance(struct hr__gpu_set *set, struct hr_arena *arena, con
   return true;
 }
 
-/* Adds the variants of the gang's request, one for each pool. If the gang does not accept the pool, the variant accepts
-   no pool. */
+/* Adds the variants of the gang's request, one for each pool. If the gang does not accept the pool, the variant has no
+   acceptance class, and must not be searched for. */
 static void add_variants(struct hr__gpu_set *set, uint32_t request) {
   struct hr_request asked = set->asked[request];
   const uint8_t *accepted = set->acceptance.row + (size_t)asked.accept_class * set->n_pools;
@@ -676,7 +681,7 @@ static void add_variants(struct hr__gpu_set *set, uint32_t request) {
   }
 }
 
-/* Creates the list of requests: those of the trace, followed by the variants of gangs. False: out of memory. */
+/* Creates the list of requests: those of the trace, followed by the variants. False: out of memory. */
 static bool make_asked(struct hr__gpu_set *set, struct hr_arena *arena) {
   const struct hr_requests *requests = set->requests;
   uint32_t max_tasks = 1, n_gangs = 0, n_single = 0, class_ = set->first_pool_class + set->n_pools;

@@ -10,8 +10,8 @@
 
 /* ---- Groups (gpu_capacity.c) ---------------------------------------------------------------------------- */
 
-/* The groups of topology tiers in per-GPU allocation, with the number of tasks that fit into each group (its room).
-   They find the tightest group for a gang with a topology constraint. */
+/* The groups of topology tiers in per-GPU allocation, with the number of tasks that fit in each group (its room). They
+   are used to find the tightest group for a gang with a topology constraint. */
 
 struct hr__gang_groups;
 
@@ -55,7 +55,7 @@ struct hr__gpu_set {
   bool failed;              /* memory ran out during a search */
 };
 
-/* Initializes the shared part. Returns HR_NO_MEMORY if memory is exhausted. */
+/* Initializes the shared data. Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__gpu_set_init(struct hr__gpu_set *set, struct hr_arena *arena, const struct hr_cluster *cluster,
                                 const struct hr_packing_rule *rule, uint64_t seed);
 /* Initializes a state without jobs. Nodes that are not up now are closed, unless `all_nodes` is set. False: out of

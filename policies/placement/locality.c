@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Placements and earliest start times for jobs with topology constraints or per-GPU allocation: see locality.h. Parts
- * of this file: the kinds of jobs and their placements; the GPU release calendar; expected ends for the node release
- * calendar; earliest times; expiry of constraints.
+ * Topology constraints and earliest start times in the queue policy: see locality.h. Parts of this file: the kinds of
+ * jobs and their needs; the GPU release calendar; expected ends for the node release calendar; earliest times; expiry
+ * of constraints.
  *
- * A kind (hr__kind) is a number that encodes (base, tier, whether the tier is only preferred); the base is the
- * acceptance class or, with per-GPU allocation, the request. Constraints that will expire are in a heap by (time, job).
- * Entries of jobs that have started, and duplicate entries, are dropped when they reach the top.
+ * A kind is a number that encodes (base, tier, whether the tier is only preferred); the base is the acceptance class
+ * or, with per-GPU allocation, the request. Constraints that will expire are in a heap by (time, job). Entries of jobs
+ * that have started, and duplicate entries, are dropped when they reach the top.
  */
 
 #include "policies/placement/locality.h"
@@ -75,7 +75,8 @@ static bool fits_in(struct hr_capacity *state, bool has_kinds, uint32_t number) 
    on two heaps. The heap `ended` contains the jobs that are expected to end by that time, with the latest end on top.
    The heap `remaining` contains all other running jobs, with the earliest end on top. Jobs are transferred between the
    heaps when the time of the snapshot changes. The time changes little from pass to pass, so few jobs are transferred.
-   An entry is stale if its job has ended or is on the other heap. A stale entry is dropped when it reaches the top. */
+   An entry is stale if its job has ended, is on the other heap, or now has another expected end. A stale entry is
+   dropped when it reaches the top. */
 
 struct job_end {
   int64_t at_us;
@@ -320,10 +321,10 @@ static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_
   return true;
 }
 
-/* Expected ends for the node release calendar. A job that was never stopped is expected to end when its limit has
-   passed since its start. Expected ends are stored if they cannot be computed again later. This is the case in two
-   kinds of runs: runs that account for saved work, because jobs can be stopped or can wait for data; and runs that add
-   jobs with work that changes, such as replicas of services. False: out of memory. */
+/* Allocates memory for the expected ends of jobs if they must be stored. A job that was never stopped is expected to
+   end when its limit has passed since its start, which can be computed again when the job leaves the calendar. This
+   does not hold for all jobs in three kinds of runs: runs that account for saved work, policies that stop jobs, and
+   runs that add jobs with work that changes, such as replicas of services. False: out of memory. */
 static bool stores_expected(struct hr__queue *queue, const struct hr_view *view) {
   const bool is_stored = view->kept_us || queue->stops || queue->trace->n_added > 0;
   if (is_stored && !queue->expected_us)
@@ -384,7 +385,7 @@ bool hr__locality_create_calendar(struct hr__queue *queue, const struct hr_polic
 /* ---- Earliest times ------------------------------------------------------------------------------- */
 
 /* Returns the time at which the constraint of the shape's first job expires, so that the job may be placed anywhere;
-   INT64_MIN if it may be placed anywhere now. */
+   INT64_MIN: it may be placed anywhere now; HR_NEVER_US: the constraint does not expire. */
 static int64_t until_us(const struct hr__queue *queue, const struct hr__shape *shape) {
   if (!queue->locality) return INT64_MIN;
   struct locality_kind kind = kind_of(shape->kind);
@@ -417,7 +418,7 @@ static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view
 }
 
 /* Returns the earliest time with per-GPU allocation. Afterwards, the snapshot of the calendar is at the returned time.
-   The search must not move the snapshot further forward, because the next pass would have to move it back. */
+   The search must not move the snapshot beyond this time, because the next pass would have to move it back. */
 static int64_t earliest_per_gpu_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   int64_t until = until_us(queue, head);

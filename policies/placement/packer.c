@@ -10,9 +10,9 @@
  * which searches are rare costs little.
  *
  * If the score depends on the node only, requests are updated in blocks of eight. Each request of a block is a lane of
- * one tournament, so one score and one walk up the tree update all of them. If scores are expensive, the first update
- * of a request computes one score for each set of equivalent nodes. The value of a node in the tournament is 0 if the
- * request does not fit on the node, else the score + 1.
+ * one tournament, so one score and one walk up the tree update all of them. Scores that measure fragmentation are
+ * expensive, so the first update of a request computes only one such score for each set of equivalent nodes. The value
+ * of a node in the tournament is 0 if the request does not fit on the node, else the score + 1.
  */
 
 #include "headroom/unstable/capacity.h"
@@ -60,7 +60,7 @@ static inline uint64_t requested_milli(const struct hr_packing *packing, const s
   return asked_milli < left_milli ? asked_milli : left_milli;
 }
 
-/* Returns the free CPU of the node in thousandths; 0 if it is unknown. */
+/* Returns the free CPUs of the node in thousandths of a CPU; 0 if they are unknown. */
 static inline uint64_t left_cpu_milli(const struct hr_packing *packing, hr_node node) {
   uint32_t cpu_milli = packing->inventory->cpu_milli[node.id];
   return cpu_milli == HR_NONE ? 0 : cpu_milli;
@@ -75,8 +75,8 @@ static inline bool is_share(const struct hr_packing *packing, const struct hr_re
   return request->gpus == 1 && hr_gpu_inventory_milli(packing->inventory, request, node) < HR_WHOLE_GPU_MILLI;
 }
 
-/* Selects GPUs as hr_gpu_inventory_pick does, except that a fraction is placed on the GPU with the most free capacity;
-   of equal GPUs, on the one with the lowest index. */
+/* Selects the fitting GPUs with the most free capacity, whereas hr_gpu_inventory_pick selects those with the least. Of
+   equal GPUs, those with the lowest indices are selected. */
 static uint64_t pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
 
 /* The resources of a node, as in Kubernetes. Resources that the pool does not specify are ignored. */
@@ -229,10 +229,10 @@ static const struct hr_packing_rule pack_gpu_clustering = {.name = "gpu-clusteri
 
 /*
  * Prefers shared GPUs, then idle GPUs of nodes in use, then nodes that are not in use. The score depends on the GPUs
- * that the task would use:
+ * that the task would use. The first condition that holds determines it:
  *
  *   max(0, 33 - number of GPUs of the node)                  if all GPUs of the node are idle;
- *   max(33, 50 - number of idle GPUs among the GPUs to use)  if one of the GPUs to use is idle;
+ *   max(33, 50 - number of idle GPUs among the GPUs to use)  if at least one GPU to use is idle;
  *   max(50, 100 - sum of the free percentages of the GPUs to use / 10)  if none of them is idle.
  *
  * The percentage of each GPU is truncated, and so is a tenth of their sum. A task without GPUs is placed on the first
@@ -296,8 +296,8 @@ static int32_t min_allocated(const struct hr__amounts *amounts, size_t count) {
   return weight ? (int32_t)(sum / weight) : 0;
 }
 
-/* Returns how similar the used share of the CPU and the used share of the memory are: 0 to 100 (equal). `with_task`:
-   the usage includes the task. */
+/* Returns how similar the used share of the CPU and the used share of the memory are: from 50 (they differ by 1) to 100
+   (they are equal). `with_task`: the usage includes the task. */
 static int32_t balance(const struct hr__amounts amounts[HR__N_RESOURCES], bool with_task) {
   double share[2];
   for (size_t i = 0; i < 2; i++) {
@@ -343,10 +343,11 @@ static const struct hr_packing_rule pack_kube_most_allocated = {
     .summary = "Kubernetes' MostAllocated: the fullest node, GPUs with three times the weight of CPU or memory",
     .score = score_most};
 
-/* Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23): selects the node for which the task
-   increases the fragmentation F least. Score: 100 x sigmoid((F before - F after) / 1000), truncated. For a task with a
-   fraction of a GPU, the score is computed for each GPU on which the fraction fits, and the first GPU with the maximum
-   score is selected. Only the first of several GPUs with equal free capacity is evaluated, unless they are MIG GPUs. */
+/* Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23): selects the node on which the task
+   increases the fragmentation F of the node least. Score: 100 x sigmoid((F before - F after) / 1000), truncated. For a
+   task with a fraction of a GPU, the score is computed for each GPU on which the fraction fits, and the first GPU with
+   the maximum score is selected. Only the first of several GPUs with equal free capacity is evaluated, unless they are
+   MIG GPUs. */
 
 static int32_t score_of(const struct hr_packing *packing, uint64_t before, uint64_t after) {
   double less = (double)((int64_t)before - (int64_t)after) / (double)packing->typical->total / HR_WHOLE_GPU_MILLI;
@@ -470,7 +471,7 @@ static bool same_instances(const struct hr_gpu_inventory *inventory, uint32_t a,
   return SAME(inventory->mig_gpu, n_gpus) && SAME(inventory->mig_taken, n_gpus) && SAME(inventory->mig_layout, n_gpus);
 }
 
-/* Returns whether two nodes are equal in everything that a score can depend on. */
+/* Returns whether two nodes are equal in everything that decides whether a task fits and what its score is. */
 static bool same_state(const struct hr_packing *packing, uint32_t a, uint32_t b) {
   const struct hr_gpu_inventory *inventory = packing->inventory;
   uint32_t n_gpus = inventory->max_gpus;
@@ -728,8 +729,8 @@ static struct answer find(struct hr_packer *packer, uint32_t request) {
 }
 
 /* If no node has changed since the last search, and the request is the same, the stored result is returned. This is
-   frequent, because a check whether a job fits is often followed by the search for its placement. Random rules always
-   search again. */
+   frequent, because a check whether a job fits is often followed by the search for its placement. The rule `random`
+   always searches again. */
 bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, uint64_t *gpus) {
   struct answer *last = &packer->last;
   bool is_known = last->request == request && last->asked == packer->changes + 1 && !is_tally(packer);

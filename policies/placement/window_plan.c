@@ -2,22 +2,22 @@
 /*
  * Reservations on window states: see gpu_capacity.h.
  *
- * Each node has a list of its running tasks and, from the first time that the current plan examines the node, a
- * timeline of what running tasks and reservations use (gpu_capacity.h). The state of a node in a window is its capacity
- * minus the maximum use over the steps of the window. With MIG, it also depends on the instances of all occupants of
- * the window.
+ * Each node has a list of its running tasks. When the current plan examines the node for the first time, it makes a
+ * timeline of what running tasks and reservations use there. The state of a node in a window is its capacity minus the
+ * maximum use over the steps of the window. With MIG, it also depends on the instances of all occupants of the window.
  *
  * Search. Let k be the minimum number of nodes that a placement uses (hr_capacity_min_nodes). A placement at time t
- * needs at least k nodes of one pool that each have room for a task during [t, t + length). For each shape and class of
- * lengths, a lower bound of the first time at which each node has this room is stored, and increased during searches.
- * Reservations only reduce free capacity, so bounds are valid until the end of the plan, for windows that are not
- * shorter. A search examines the times at which occupants end, from the k-th smallest bound on. At each time it sets
- * the states of the nodes that have room in a planned capacity, and searches there with the placement rule. Nodes
- * without room are closed.
+ * needs at least k nodes of one pool that each have room for a task during [t, t + length). For each shape, each class
+ * of lengths and each node, the plan stores a lower bound of the first time at which the node has this room. Searches
+ * increase the bounds. Reservations only reduce free capacity, so a bound is valid until the end of the plan, for
+ * windows that are not shorter. A search examines the times at which occupants end, from the k-th smallest bound on. At
+ * each time, it copies the states of all nodes with room to a planned capacity, closes all other nodes there, and
+ * searches there with the placement rule.
  *
  * Cost, for n nodes with s steps each and c columns: a search takes O(n), plus O(s c) for each examined node and time.
  * In a crowded cluster, a search for a job with one task examines few nodes, because the bounds of most nodes are later
- * than its start. A gang on k nodes examines all nodes of a pool once, and then the nodes of each time that it tries.
+ * than its start. A search for a gang examines all nodes of a pool once and then, at each time that it tries, all nodes
+ * with room.
  */
 
 #include "policies/placement/gpu_capacity.h"
@@ -30,7 +30,8 @@
 /* Events at the beginning of a step: some occupant ends there, or some occupant begins there. */
 enum { HR__STEP_END = 1, HR__STEP_BEGIN = 2 };
 
-/* Of some columns of a step: the minimum, and how many are 0. Searches read this before they read the columns. */
+/* A summary of the columns of a step with the used shares of GPUs: the minimum, and how many are 0. Searches read it
+   before they read the columns. */
 struct hr__step_summary {
   uint32_t min, n_zero;
 };
@@ -485,8 +486,8 @@ static const struct node_bounds *nearest_bounds(const struct hr__window_plan *pl
   return NULL;
 }
 
-/* Writes the bounds of a search to plan->at_us: HR_NEVER_US for nodes that the job cannot use, because they are not up
-   or not in pools in which k nodes suffice (min_nodes[pool]). */
+/* Writes the first bounds of a search to plan->at_us: the later of `from_us` and the known bound. For a node that is
+   not up, or is in a pool in which the job cannot be placed, the bound is HR_NEVER_US. */
 static void begin_bounds(struct hr__window_plan *plan, const struct hr__window_demand *demand,
                          const struct node_bounds *known, int64_t from_us) {
   uint32_t node = 0;
@@ -501,7 +502,8 @@ static void begin_bounds(struct hr__window_plan *plan, const struct hr__window_d
   }
 }
 
-/* Stores the bounds of a search for later searches, unless bounds for shorter windows are stored. */
+/* Stores the bounds of a search for later searches, unless the class of lengths already has bounds for shorter
+   windows. */
 static void keep_bounds(struct hr__window_plan *plan, struct shape_bounds *shape, int64_t length_us) {
   struct node_bounds *bounds = &shape->of[length_class(length_us)];
   if (bounds->made_in == plan->n_plans && bounds->length_us < length_us) return;
@@ -515,7 +517,8 @@ static void keep_bounds(struct hr__window_plan *plan, struct shape_bounds *shape
   memcpy(bounds->at_us, plan->at_us, plan->n_nodes * sizeof *bounds->at_us);
 }
 
-/* Returns whether the use of a node in one step is within the limits. In counted allocation there is one column. */
+/* Returns whether the use of a node in one step is within the limits. In counted allocation there is one column, and
+   the limits exclude all others. */
 static bool is_within(const struct hr_use_limits *limits, const struct hr__node_timeline *timeline, uint32_t step) {
   const uint64_t *use = node_timeline_use(timeline, step);
   struct hr__step_summary summary = timeline->summary[step];
@@ -590,7 +593,7 @@ static uint32_t earliest_node(const struct hr__window_plan *plan, uint32_t first
 }
 
 /* Advances the bounds of the nodes of a pool until the k-th smallest bound is exact, and returns this bound. If the
-   bound is after `by_us`, it may not be exact; the result is then any time after `by_us`. */
+   k-th smallest bound is after `by_us`, it need not be exact: the result can be any time after `by_us`. */
 static int64_t advance_pool(struct hr__window_plan *plan, const struct hr__window_demand *demand, uint32_t first,
                             uint32_t end, uint32_t k, int64_t by_us) {
   struct hr_use_limits limits = hr_capacity_use_limits(plan->set, &demand->need, plan->nodes[first].pool);
@@ -721,7 +724,7 @@ static int64_t window_of(struct hr__window_plan *plan, const struct hr_need *nee
   return HR_NEVER_US;
 }
 
-/* Returns the k-th longest window of the nodes first .. end - 1. */
+/* Returns the k-th longest window of the nodes first .. end - 1; 0: the task fits on fewer than k of them now. */
 static int64_t kth_window(struct hr__window_plan *plan, const struct hr_need *need, hr_pool pool, uint32_t first,
                           uint32_t end, uint32_t k) {
   struct hr_capacity *present = hr_capacity_present(plan->set);

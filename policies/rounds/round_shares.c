@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Because of rounding errors, the second step may lower the level by this fraction. */
+/* Because of rounding errors, step 2 (see rounds.h) may lower the level by this fraction. */
 #define LEVEL_SLACK 1e-9
 #define SHARE_UNITS 1e9
 
@@ -111,12 +111,12 @@ static bool optimise(const struct program *program) {
   glp_smcp settings;
   glp_init_smcp(&settings);
   settings.msg_lev = GLP_MSG_OFF;
-  /* because the origin is feasible, and the optimum of the first step is feasible in the second */
+  /* needs a feasible start: in step 1 the origin, in step 2 the optimum of step 1 */
   settings.meth = GLP_PRIMAL;
   return glp_simplex(program->lp, &settings) == 0 && glp_get_status(program->lp) == GLP_OPT;
 }
 
-/* Fixes the level at the optimum of the first step, and replaces the objective by that of the second step. */
+/* Requires at least the optimal level of step 1, less LEVEL_SLACK, and replaces the objective by that of step 2. */
 static void set_second_goal(const struct program *program) {
   const struct hr__share_problem *problem = program->problem;
   double level = glp_get_col_prim(program->lp, LEVEL_COLUMN) * (1 - LEVEL_SLACK);
@@ -190,11 +190,11 @@ enum hr_status hr__time_shares_solve(const struct hr__share_problem *problem, do
   return solved ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Members are sorted by shape and class. Members with equal shape and equal class form a kind. A class is a range of
-   the need of a job. With the objective makespan, the need is the remaining work. With cost-slo, it is the rate of work
-   that meets the deadline of the job. The width of a class is a factor of 2^(1/8), so the number of kinds is small for
-   any number of jobs. If there are still too many kinds, the width is increased to a factor of 2^(1/4), 2^(1/2) or 2.
- */
+/* Kinds of a run: members with equal shape and equal class form a kind. A class is a range of the need of a job. With
+   the objective makespan, the need is the remaining work in seconds. With cost-slo, it is the rate of work that meets
+   the deadline of the job. With other objectives, it is 1. The range between two powers of 2 is divided into eight
+   classes of equal width, so the number of kinds is small for any number of jobs. If there are still more than
+   MANY_KINDS kinds, the range is divided into four classes, two classes or one class. */
 
 enum { ROUNDS_BETWEEN = 10, MANY_KINDS = 200, MAX_COARSENING = 4 };
 
@@ -308,7 +308,7 @@ static double best_speed(const struct hr__rounds *rounds, const struct hr__membe
 }
 
 /* Returns the rate of work with which a job ends one round before its deadline; the maximum rate if it cannot meet the
-   deadline. */
+   deadline. A job without a deadline gets one: its submission plus `slo` times its estimate. */
 static double needed_rate(const struct hr__rounds *rounds, const struct hr_view *view,
                           const struct hr__member *member) {
   const struct hr_trace *jobs = rounds->jobs;
@@ -366,8 +366,8 @@ static uint32_t count_kinds(const struct hr__rounds *rounds) {
   return count;
 }
 
-/* Sorts members into kinds. If there are too many kinds, merges neighbouring classes in pairs, repeatedly; the upper
-   class of a pair represents both. */
+/* Sorts members into kinds. If there are more than MANY_KINDS kinds, merges neighbouring classes in pairs, at most
+   three times; the upper class of a pair represents both. */
 static void sort_into_kinds(struct hr__rounds *rounds) {
   struct hr__round_shares *shares = rounds->shares;
   for (uint32_t width = 1; width <= 1u << (MAX_COARSENING - 1); width *= 2) {
@@ -431,7 +431,6 @@ static bool set_speeds(const struct hr__rounds *rounds, const struct hr__round_s
   return any;
 }
 
-/* Returns the scale of a kind, which depends on the objective. */
 static double scale_of(const struct hr__rounds *rounds, const struct hr__member *member, const double *speed) {
   const struct hr__round_shape *shape = hr__member_shape(rounds, member);
   if (rounds->objective == HR__MAX_MIN) return shape->gpus / (shape->weight * average_speed(rounds, speed));

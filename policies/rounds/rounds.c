@@ -2,22 +2,22 @@
 /*
  * The `rounds` policy: scheduling in rounds (Gavel; Narayanan et al., OSDI 2020). An objective determines the share of
  * its time that each job should spend in each pool (round_shares.c). At the start of each round, the policy chooses the
- * jobs with run times that are furthest below their shares. A job that is chosen again for the same pool keeps its
- * placement and continues. Capacity that becomes free within a round is used at once; no job is preempted within a
- * round. A job that runs or waits is called a member.
+ * jobs that have run least compared with their shares. A job that is chosen again for the same pool keeps its placement
+ * and continues. Capacity that becomes free within a round is used at once; with cost-slo, only by jobs that await
+ * nodes. No job is preempted within a round. A job that runs or waits is called a member.
  *
  * Choice of jobs: candidates are pairs of a job and a pool. The priority of a pair is (share of the job in the pool) /
  * (time for which the job ran in the pool since the shares were computed); if the job has not run in the pool, the pair
- * has the highest priority. Pairs are taken in order of priority, and each pair that fits is chosen. Of pairs with
- * equal priority, the pair of the job with more credit is first. Credit is the time for which the job should have run
- * according to its shares, minus the time for which it ran. It is not reset when shares are computed again, so jobs get
- * their shares in the long run.
+ * has the highest priority. Pairs are taken in order of priority, and each pair that fits is chosen, unless its job has
+ * been chosen already. Of pairs with equal priority, the pair of the job with more credit is first. Credit is the time
+ * for which the job should have run according to its shares, minus the time for which it ran. It is not reset when
+ * shares are computed again, so jobs get their shares in the long run.
  *
  * A lease is the claim of a job of the previous round to keep its placement. When its lease ends, the job is evicted:
  * it moves or stops. While jobs are chosen, two states of the free capacity are planned. In `free`, only the jobs
  * chosen so far use capacity; in `leases`, all placements with leases are in use, too. If possible, a job is placed in
- * capacity that is free in `leases`. Otherwise it is placed in capacity that is free in `free`, and the leases there,
- * which belong to jobs with lower priority, end.
+ * capacity that is free in `leases`. Otherwise it is placed in capacity that is free in `free`, and the leases on this
+ * capacity end. They belong to jobs with lower priority.
  */
 
 #include "policies/rounds/rounds.h"
@@ -156,10 +156,10 @@ static void leave(struct hr__rounds *rounds, struct hr__member *member) {
 
 /* ---- Nodes ---------------------------------------------------------------------------------------- */
 
-/* With the objective cost-slo, nodes are acquired and released so that idle nodes are not paid for. Shares are computed
-   for all nodes that are up or available. If a pair would fit only if more nodes were up, its member awaits these
-   nodes, and they are acquired after all jobs have been chosen. Once per round, idle nodes for which no member waits
-   are released. */
+/* If `manages` is set, nodes of elastic pools are acquired and released so that idle nodes are not paid for. Shares are
+   computed for all nodes that are up, booting or available. If a pair would fit only if more nodes were up, its member
+   awaits these nodes, and they are acquired after all jobs have been chosen. Once per round, idle nodes that no member
+   awaits are released. */
 
 static void begin_nodes(struct hr__rounds *rounds) {
   for (uint32_t i = 0; i < rounds->n_pools && rounds->manages; i++) {
@@ -168,8 +168,9 @@ static void begin_nodes(struct hr__rounds *rounds) {
   }
 }
 
-/* After a pool was tried for a member: subtracts the member's GPUs from the spare GPUs of the pool. If the member was
-   not chosen because it does not fit, it awaits these GPUs. */
+/* Called after a pool was tried for a member. If the member was chosen, subtracts its GPUs from the spare GPUs of the
+   pool. If it was not chosen, but the pool is elastic and has enough spare GPUs, subtracts them, too, and the member
+   awaits them. */
 static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
   if (!rounds->manages) return;
   uint64_t milli = hr__member_shape(rounds, member)->milli;
@@ -333,7 +334,7 @@ static bool has_place(const struct hr__rounds *rounds, const struct hr_capacity 
 }
 
 /* Ends the lease of a member if its placement and that of the member `with` have a node in common (or, if GPUs are only
-   counted, the pool). Returns whether the place of `with` is then free in `leases`. */
+   counted, the pool). Returns true if the lease was ended and the place of `with` is now free in `leases`. */
 static bool evict(struct hr__rounds *rounds, struct hr__member *member, const struct hr__member *with) {
   const struct hr_placement *place = &with->place.placement;
   bool overlaps = place->n_slices == 0 && member->place.placement.pool.id == place->pool.id;
@@ -378,7 +379,8 @@ static bool set_place(struct hr__rounds *rounds, struct hr__member *member, cons
   return true;
 }
 
-/* Returns whether the member fits in the pool, and the GPU memory there suffices for its tasks. */
+/* Returns whether the member fits in the pool, and the GPU memory of its placement suffices for its tasks. If only the
+   memory does not suffice, sets `lacks_memory`. */
 static bool find_in(const struct hr__rounds *rounds, struct hr_capacity *capacity, struct hr__member *member,
                     uint32_t pool, struct hr_placement *placement) {
   if (!hr_capacity_find_in(capacity, (hr_pool){pool}, need_of(rounds, member), placement)) return false;
@@ -480,8 +482,8 @@ static enum hr_status apply_choice(struct hr__rounds *rounds, const struct hr_vi
   return status;
 }
 
-/* Rejects waiting members that fit only where their tasks lack GPU memory, because they would be killed at every
-   attempt. */
+/* Rejects waiting members that were not placed and for which a placement was found on which the GPU memory does not
+   suffice. There they would be killed at every attempt. */
 static enum hr_status reject_unfit(struct hr__rounds *rounds, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t i = rounds->n_members; i-- > 0 && status == HR_OK;) {
@@ -623,8 +625,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 
 /* ---- Pass ----------------------------------------------------------------------------------------- */
 
-/* Begins a round if the previous round has ended, or if a job arrives when there were no jobs. Otherwise, within a
-   round, starts waiting jobs on free capacity. */
+/* Within a round, starts waiting jobs on free capacity. After the end of a round, begins the next one as soon as there
+   are members. */
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__rounds *rounds = self;
   enum hr_status status = hr__job_list_reject(&rounds->withdrawn, moves, HR_REASON_WITHDRAWN);

@@ -23,7 +23,7 @@ struct hr__share_kind {
   double scale;
 };
 
-/* A problem for hr__time_shares_solve. */
+/* A problem for hr__time_shares_solve. The comment of that function defines the level and the two steps. */
 struct hr__share_problem {
   uint32_t n_kinds, n_pools;
   const struct hr__share_kind *kinds;
@@ -31,8 +31,8 @@ struct hr__share_problem {
    */
   const double *speed;
   const double *pool_gpus; /* [n_pools]: number of GPUs */
-  double max_level;        /* maximum level that the first step tries to reach; INFINITY: none */
-  const double *price;     /* [n_pools]: dollars per GPU-hour; NULL: the second step maximizes work */
+  double max_level;        /* step 1 maximizes the level only up to this value; INFINITY: no bound */
+  const double *price;     /* [n_pools]: dollars per GPU-hour; NULL: step 2 maximizes work */
 };
 
 /*
@@ -42,8 +42,10 @@ struct hr__share_problem {
  *   scale_k x sum_p speed[k][p] x share[k][p] >= level,  sum_p share[k][p] <= 1,
  *   sum_k jobs_k x gpus_k x share[k][p] <= pool_gpus[p],  share >= 0
  *
- * Step 2 fixes that level. With prices it minimizes sum jobs x gpus x price x share. Without prices it maximizes the
- * sum of the scaled rates of all jobs; in the result, no job can get more unless another job gets less.
+ * Step 2 fixes that level. With prices, it minimizes the cost:
+ *   sum_k sum_p jobs_k x gpus_k x price[p] x share[k][p]
+ * Without prices, it maximizes the sum of the scaled rates of all jobs. In the result, no job can get more unless
+ * another job gets less.
  *
  * `share`: [n_kinds][n_pools], written, rounded to 1e-9. Returns HR_NO_MEMORY if the solver fails. Problems that meet
  * the conditions above always have a solution, so lack of memory is the only possible cause.
@@ -82,14 +84,15 @@ struct hr__member {
   int64_t *allocated_us; /* by pool: time for which the job ran there since the last solution of the linear programs */
   /* time for which the job should have run according to its shares, minus the time for which it ran */
   double credit_us;
-  /* service: GPU-microseconds that the job used, divided by its weight. The initial value is the minimum of all members
-   */
+  /* service: GPU-microseconds that the job used, divided by its weight. The initial value is the minimum of all
+     members */
   double service_gus;
-  /* The following members are valid only while the jobs of a round are chosen. */
+  /* The following members are valid only while the jobs of a round are chosen. `moves`: it runs, and was chosen at a
+     new placement. */
   bool chosen, moves;
   bool listed;        /* the member is a candidate */
   bool passed_others; /* the member was chosen, but a job before it in order was not chosen */
-  bool evicted;       /* its lease has ended */
+  bool evicted;       /* its lease (see rounds.c) has ended */
   bool lacks_memory;  /* it would fit, but the GPU memory does not suffice for its tasks */
   uint32_t awaits;    /* the pool in which it starts when nodes come up; HR_NONE: none */
 };
@@ -129,12 +132,13 @@ struct hr__rounds {
   struct hr__hash by_shape; /* indices of the shapes by hash */
   double *draft;            /* [n_pools]: speeds of a shape to be looked up */
 
-  /* by pool: milli-GPUs on nodes that are up or available, minus those of pairs that were tried in this round */
+  /* by pool: milli-GPUs on nodes that are up, booting or available, minus those of members that were chosen in the
+     pool, or await nodes there, in this round */
   uint64_t *spare_milli;
   uint64_t *awaited_milli;         /* by pool: milli-GPUs of members that await nodes */
   struct hr__round_shares *shares; /* see round_shares.c */
   bool set_changed;                /* members or capacity have changed since the last solution */
-  bool freed;                      /* capacity became free, or a job arrived, since the last pass */
+  bool freed;                      /* an event that may allow a start has happened since the last pass */
   uint32_t n_solved_ago;           /* number of rounds since the last solution */
   double base_gus;                 /* minimum service of all members when the round began */
   int64_t end_us;                  /* end of the current round */
@@ -144,8 +148,8 @@ struct hr__rounds {
 enum hr_status hr__round_shares_init(struct hr__rounds *rounds);
 /* Returns the index of the job's shape, created if needed; HR_NONE: out of memory. */
 uint32_t hr__round_shape_of(struct hr__rounds *rounds, const struct hr_view *view, hr_job job);
-/* Computes the shares of all members again if members, capacity or needs have changed. If it does so, resets
-   allocated_us of all members. */
+/* Computes the shares of all members again if members or capacity have changed. With the objectives makespan and
+   cost-slo, also after some rounds. Then resets allocated_us of all members. With the objective fair, does nothing. */
 enum hr_status hr__round_shares_update(struct hr__rounds *rounds, const struct hr_view *view);
 /* Returns the share of its time, 0 to 1, that the member should spend in a pool, as of the last solution. */
 double hr__round_share_of(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t pool);

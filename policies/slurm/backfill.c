@@ -176,7 +176,7 @@ static uint32_t list_unreserved(const struct hr__slurm_timeline *line, const str
   return HR_NONE;
 }
 
-/* Returns the last slot from `first` to before `end` in which the licences do not suffice; HR_NONE: they do. */
+/* Returns the last slot from `first` to before `end` in which the licences do not suffice; HR_NONE: no such slot. */
 static uint32_t slot_without_licenses(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job,
                                       uint32_t first, uint32_t end) {
   for (uint32_t at = end; job->n_licenses && at > first; at--)
@@ -208,8 +208,8 @@ static int64_t rounded(const struct pass *pass, int64_t time_us) {
   return time_us - (into_us < 0 ? into_us + pass->limits->resolution_us : into_us);
 }
 
-/* Returns whether advance reservations exclude the job from some of the chosen nodes. If so, these are removed from the
-   scratch set. */
+/* Returns whether advance reservations exclude the job from some of the chosen nodes. If so, these nodes are removed
+   from the scratch set. */
 static bool is_kept(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us, int64_t to_us) {
   struct hr__slurm_timeline *line = pass->line;
   if (!pass->selector->restrict_nodes) return false;
@@ -232,7 +232,8 @@ static int64_t next_gain(const struct hr__slurm_timeline *line, const struct hr_
 }
 
 /* Sets the scratch set to the nodes that a job can use from `from_us` for its time limit, the end included. Returns
-   whether these are enough. Sets `*later_us` to the time at which more nodes may be usable. */
+   whether the nodes and the licences suffice. Sets `*later_us` to the next time at which more nodes or licences may be
+   usable; HR_NEVER_US: none within the window. */
 static bool list_nodes(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us,
                        int64_t *later_us) {
   struct hr__slurm_timeline *line = pass->line;
@@ -249,20 +250,22 @@ static bool list_nodes(const struct pass *pass, const struct hr__slurm_queued *j
   return count_of(line->set, line->n_words) >= job->min_nodes;
 }
 
-/* Returns the next time from `from_us` on at which a job must be tested. A test is not needed if more nodes become
-   usable before the earliest start of the job, because the job is tested again at that time. */
+/* Returns the next time from `from_us` on at which a job must be tested. The test at a time t can be skipped if more
+   nodes become usable after t but before the earliest start of the job, because the job is tested again at that later
+   time. */
 static int64_t next_test(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us) {
   const struct hr__slurm_selector *selector = pass->selector;
   if (!selector->earliest || selector->restrict_nodes) return from_us;
   int64_t earliest_us = selector->earliest(selector->self, job->job, job->usable);
   for (;;) {
     int64_t later_us = next_gain(pass->line, job, slot_at(pass->line, from_us));
-    if (later_us >= earliest_us) return from_us; // also if no such time was found
+    if (later_us >= earliest_us) return from_us; // also if later_us is HR_NEVER_US
     from_us = later_us;
   }
 }
 
-/* Returns whether a job cannot start on the nodes of the scratch set until more nodes become usable. */
+/* Returns whether a job cannot start on the nodes of the scratch set until `later_us`, when more nodes become
+   usable. */
 static bool is_too_early(const struct pass *pass, const struct hr__slurm_queued *job, int64_t later_us) {
   const struct hr__slurm_selector *selector = pass->selector;
   if (later_us == HR_NEVER_US || !selector->earliest) return false;
@@ -271,7 +274,7 @@ static bool is_too_early(const struct pass *pass, const struct hr__slurm_queued 
 }
 
 /* Finds the first start of a job that no reservation prevents. The chosen nodes are in the scratch set. Returns
-   HR_NEVER_US if not found within the window. */
+   HR_NEVER_US if the job cannot start within the window. */
 static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued *job) {
   struct hr__slurm_timeline *line = pass->line;
   uint32_t n_usable = job->usable ? count_of(job->usable, line->n_words) : line->n_nodes;
@@ -324,7 +327,8 @@ static bool is_over_limit(const struct pass *pass, const struct hr__slurm_queued
   return false;
 }
 
-/* Returns whether a job that cannot start now gets a reservation. If so, counts the reservation. */
+/* Returns whether a job that cannot start now gets a reservation. Counts the reservations of each partition if they are
+   limited. */
 static bool gets_reservation(const struct pass *pass, const struct hr__slurm_queued *job) {
   const struct hr__slurm_backfill_limits *limits = pass->limits;
   if (pass->now_us - job->submit_us < limits->min_age_reserve_us) return false;
@@ -334,8 +338,8 @@ static bool gets_reservation(const struct pass *pass, const struct hr__slurm_que
 }
 
 /* Tests one job: starts it, or reserves nodes for it. Returns whether it was started. For a started job, no nodes are
-   reserved, because the selector now knows it as a running job, and other jobs may share its nodes. A job that only
-   waits for jobs with an eviction notice gets a reservation that begins now. */
+   reserved, only licences: the selector now treats it as a running job, and other jobs may share its nodes. A job that
+   only waits for jobs with an eviction notice gets a reservation that begins now. */
 static bool test_job(const struct pass *pass, const struct hr__slurm_queued *job, struct hr__slurm_planned *planned) {
   int64_t start_us = find_start(pass, job);
   planned->start_us = start_us;

@@ -33,7 +33,7 @@ enum {
   HR__SLURM_MIN_AGE_RESERVE,
   HR__SLURM_MIN_PRIO_RESERVE,
   HR__SLURM_PART_COUNT_RESERVE,
-  HR__SLURM_MAX_JOB_USER, /* the other scopes follow in their order */
+  HR__SLURM_MAX_JOB_USER, /* this key and the next three: in the order of enum hr__slurm_scope */
   HR__SLURM_MAX_JOB_PART,
   HR__SLURM_MAX_JOB_USER_PART,
   HR__SLURM_MAX_JOB_ASSOC
@@ -45,9 +45,9 @@ enum { HR__SLURM_MAX_RESERVATIONS = 64 };
 
 struct hr__slurm_kind {
   uint32_t gpus, tasks, accept_class, partition;
-  uint32_t request;               /* number of the request of its tasks; HR_NONE: CPUs and memory are not limited */
-  uint64_t denied;                /* set of advance reservations that the jobs must not use */
-  uint32_t min_nodes;             /* the minimum number of nodes over all acceptable pools */
+  uint32_t request;   /* index of the request in `requests` of the run; HR_NONE: CPUs and memory are not limited */
+  uint64_t denied;    /* set of advance reservations that the jobs must not use */
+  uint32_t min_nodes; /* the minimum number of nodes over all acceptable pools */
   struct hr__slurm_shape *shapes; /* [n_pools]; 0 nodes if the pool is not acceptable */
   uint64_t *usable;               /* set of nodes on which the jobs may start */
   /* in a backfill pass: the first entry of the queue that is of this kind and not tested yet; HR_NONE: none */
@@ -57,7 +57,7 @@ struct hr__slurm_kind {
 /* The state of a job that waits or runs. */
 struct hr__slurm_job {
   int64_t queued_us;  /* when it was submitted, or requeued last */
-  int64_t submit_us;  /* the same, but after a requeue: the time from which it may run again */
+  int64_t submit_us;  /* when it was submitted; after a requeue: the time from which it may run again */
   int64_t start_us;   /* while it runs */
   int64_t limit_us;   /* its time limit */
   int64_t charged_us; /* while it runs: the time until which its usage has been added */
@@ -66,8 +66,8 @@ struct hr__slurm_job {
   uint32_t assoc;     /* its user in the tree of associations */
 };
 
-/* The parts of the priority of a job, except the fair share of its association. The struct is small, because those of
-   all waiting jobs are read whenever priorities are computed. */
+/* The data from which the priority of a job is computed, except the fair share of its association. The struct is small,
+   because it is read for each waiting job whenever priorities are computed. */
 struct hr__slurm_weighed {
   /* the constant parts: of the association, the size, the partition and the QOS */
   double fixed_parts[4];
@@ -82,11 +82,11 @@ struct hr__slurm_part {
   uint64_t n_gpus;
 };
 
-/* The tree of associations; parents come before their children. `usage` of an account is computed when needed. */
+/* The tree of associations; parents come before their children. assocs[a].usage is computed together with `shares`. */
 struct hr__slurm_accounts {
   struct hr__slurm_assoc *assocs;        /* [count] */
   struct hr__slurm_share *shares;        /* [count] */
-  double *usage;                         /* [count] decayed usage of users */
+  double *usage;                         /* [count] decayed usage of users; 0 for accounts */
   const struct hr_slurm_assoc **configs; /* [count] NULL: not configured */
   uint32_t *first_jobs;                  /* [count] the first job of an association that is not configured */
   uint32_t count, capacity;
@@ -98,8 +98,8 @@ struct hr__slurm_accounts {
   uint32_t highest_priority, highest_qos, highest_factor; /* of all associations, QOS and partitions */
 };
 
-/* The counters of one limit: GPUs, nodes, CPUs, GiB of memory and number of running jobs; and the number of jobs that
-   wait or run. */
+/* The usage that limits count, of a QOS, of an association, or of a user or account in a QOS. `amounts`: GPUs, nodes,
+   CPUs and GiB of memory of its running jobs, and their number. `submitted`: number of its jobs that wait or run. */
 struct hr__slurm_use {
   int64_t amounts[5];
   int64_t submitted;
@@ -108,7 +108,7 @@ struct hr__slurm_use {
 /* The counters of limits. */
 struct hr__slurm_limits {
   uint64_t used;                      /* bit set of the limits that the configuration sets */
-  struct hr__slurm_use *qos, *assocs; /* by QOS; by association, including those below it */
+  struct hr__slurm_use *qos, *assocs; /* by QOS; by association, including the associations below it */
   struct hr__slurm_use *uses;         /* of users and accounts in a QOS, numbered by `pairs` */
   struct hr__pair_map pairs;
   uint32_t n_uses, capacity;
@@ -119,7 +119,7 @@ struct hr__slurm_candidate {
   uint32_t running; /* index of the running job */
   uint32_t job;
   bool is_leaving;
-  int32_t usable; /* key of the second sort: number of chosen nodes that it uses */
+  int32_t usable; /* key of sort_again in preempt.c; for suspension: whether the job is suspended */
   struct hr__slurm_victim victim;
 };
 
@@ -139,8 +139,8 @@ struct hr__slurm_list {
 
 /* Jobs that are suspended. */
 struct hr__slurm_suspension {
-  int64_t *cpu_milli, *kept_milli; /* [n_nodes] the CPUs of each node; scratch */
-  int64_t *since_us; /* by job: 1 + time of its suspension, or -1 - time of its resumption; 0: none. NULL: is off */
+  int64_t *cpu_milli, *kept_milli; /* [n_nodes] `cpu_milli`: the CPUs of each empty node; `kept_milli`: scratch */
+  int64_t *since_us; /* by job: suspension time + 1, or -(resumption time) - 1; 0: never suspended; NULL: off */
   struct hr__slurm_list jobs; /* in the order of suspension */
   bool has_chosen;            /* nodes that overlap with suspended jobs are chosen for the next start */
 };
@@ -196,7 +196,7 @@ struct hr__slurm_run {
   struct hr__slurm_rest *rests;   /* [n_queued] */
   struct hr__slurm_planned *planned;
   uint32_t n_queued, queue_capacity;
-  uint32_t *alive, n_alive; /* kinds with a job that may start in this pass; room for all kinds */
+  uint32_t *alive, n_alive; /* kinds with a job that may start in this pass; `alive` has room for all kinds */
   struct hr__slurm_timeline line;
   struct hr__slurm_backfill_limits limits;
   struct hr__slurm_shape found; /* the shape of the last job with a known start */
@@ -209,17 +209,17 @@ struct hr__slurm_run {
   int64_t rested_us; /* no backfill pass may begin before this time: bf_interval after the last pass */
   int64_t stale_us;  /* the first event after the last backfill pass, if `plan_is_stale` */
   int64_t change_us; /* the requested time of the next begin or end of an advance reservation */
-  int64_t exempt_us; /* the same, for the next end of a PreemptExemptTime */
-  int64_t full_us;   /* the same, for the next pass of the main scheduler that examines all jobs */
+  int64_t exempt_us; /* the requested time of the next end of a PreemptExemptTime */
+  int64_t full_us;   /* the requested time of the next pass of the main scheduler that examines all jobs */
   bool may_do_more;  /* the main scheduler may start jobs although nothing changes; see slurm_policy.c */
   bool changed;      /* the main scheduler runs in this pass */
   bool is_queued;    /* the main scheduler runs at `loop_us` in the background loop of slurmctld */
   int64_t loop_us;
   int64_t looped_us;    /* when it last ran in this loop, not counting passes that examine all jobs */
-  int64_t asked_us;     /* the time that was requested for `loop_us` */
+  int64_t asked_us;     /* the last value of `loop_us` for which a pass was requested */
   bool plan_is_stale;   /* an event has happened since the last backfill pass */
   bool stops_over_time; /* OverTimeLimit is set: jobs may be stopped after their limits */
-  bool has_gpuless;     /* a waiting job requests no GPUs */
+  bool has_gpuless;     /* a waiting job needs no node */
   bool priorities_are_old;
   struct hr__slurm_list rejects, killed, withdrawn,
       requeued;                  /* for the next pass: it rejects the jobs of the first
@@ -230,8 +230,8 @@ struct hr__slurm_run {
   enum hr_status status; /* result of the moves of this pass */
 };
 
-/* Whether priorities are those of priority/multifactor. Without the section `slurm` of the scenario, all weights are 0,
-   so jobs are in the order of their submission. */
+/* Whether priorities are those of priority/multifactor. Without the section `slurm` of the scenario, they are not: all
+   weights would be 0, so jobs are in the order of their submission. */
 static inline bool hr__slurm_is_multifactor(const struct hr__slurm_run *run) {
   return run->config && run->params[HR__SLURM_PRIORITY_TYPE].integer == HR__SLURM_MULTIFACTOR;
 }
@@ -259,7 +259,8 @@ static inline void hr__slurm_note_stale(struct hr__slurm_run *run, int64_t now_u
   run->plan_is_stale = true;
 }
 
-/* Records the same change, and lets the main scheduler run in this pass. */
+/* Records that jobs or nodes change now, so that both the backfill scheduler and, in this pass, the main scheduler
+   run. */
 static inline void hr__slurm_note_change(struct hr__slurm_run *run, int64_t now_us) {
   hr__slurm_note_stale(run, now_us);
   run->changed = true;
@@ -293,7 +294,7 @@ void hr__slurm_requested(const struct hr__slurm_run *run, uint32_t job, double t
 struct hr__slurm_priority hr__slurm_priority_parts(struct hr__slurm_run *run, uint32_t job, int64_t now_us,
                                                    double tres_weights[4], double tres_factors[4]);
 
-/* Computes the constant parts of the priority of a job. */
+/* Stores the constant parts of the priority of a job in `weighed`. */
 void hr__slurm_set_fixed_parts(struct hr__slurm_run *run, uint32_t job);
 
 /* Stores the time of submission and the association of a job that begins to wait. */
@@ -325,8 +326,9 @@ bool hr__slurm_count(struct hr__slurm_run *run, uint32_t job, int64_t sign, bool
 /* Creates the state. Returns false if memory is exhausted. */
 bool hr__slurm_create_preemption(struct hr__slurm_run *run);
 
-/* Stops running jobs so that a job fits on nodes of a set. Returns true if the job fits now; its nodes are then chosen,
-   as after hr__slurm_find_now. Returns false if it does not fit, or must wait for jobs that have an eviction notice. */
+/* Suspends or stops running jobs so that a job fits on nodes of a set. Returns true if the job fits now; its nodes are
+   then chosen, as after hr__slurm_find_now. Returns false if the job does not fit, or must wait for jobs that have an
+   eviction notice. */
 bool hr__slurm_preempt(struct hr__slurm_run *run, uint32_t job, const uint64_t *set);
 
 /* Finds when and where a job can start on nodes of a set, like hr__slurm_find_start. It tries three cases, in this
@@ -362,7 +364,7 @@ static inline bool hr__slurm_is_suspended(const struct hr__slurm_run *run, uint3
   return run->suspension.since_us && run->suspension.since_us[job] > 0;
 }
 
-/* Resumes suspended jobs if there are enough CPUs. */
+/* Resumes suspended jobs if there are enough CPUs. Requeues suspended jobs that have a node that is not up. */
 void hr__slurm_resume(struct hr__slurm_run *run);
 
 /* ---- Advance reservations (kinds.c) ----------------------------------------------------------------- */
@@ -377,13 +379,14 @@ uint64_t hr__slurm_denied(const struct hr__slurm_run *run, uint32_t job);
 uint64_t hr__slurm_allowed(const struct hr__slurm_run *run, uint64_t denied);
 
 /* Removes two sorts of nodes from a set. First, nodes that a reservation of `denied` uses at some time from `from_us`
-   to `to_us`, unless one of `allowed` has precedence. Second, nodes with maintenance during this time, unless the job
-   is a replica of a service. Returns the earliest time after `from_us` at which the job may use more nodes;
-   HR_NEVER_US: no nodes were removed. */
+   to `to_us`, unless a reservation of `allowed` takes precedence on the node during the whole time. Second, nodes with
+   maintenance during this time, unless the job is a replica of a service. Returns the earliest time after `from_us` at
+   which the job may use more nodes; HR_NEVER_US: no nodes were removed. */
 int64_t hr__slurm_remove_reserved(const struct hr__slurm_run *run, hr_job job, uint64_t denied, uint64_t allowed,
                                   int64_t from_us, int64_t to_us, uint64_t *set);
 
-/* Returns the next time after `now_us` at which a reservation begins or ends; HR_NEVER_US: none does. */
+/* Returns the next time after `now_us` at which a reservation begins or ends, or a maintenance ends; HR_NEVER_US: none
+   does. */
 int64_t hr__slurm_next_change(const struct hr__slurm_run *run, int64_t now_us);
 
 /* ---- Kinds (kinds.c) -------------------------------------------------------------------------------- */

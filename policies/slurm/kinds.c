@@ -3,8 +3,9 @@
  * Kinds of jobs, the nodes on which they may start, and the nodes of running jobs and of advance reservations; see
  * engine.h.
  *
- * A job gets whole GPUs on nodes of one pool. A job with several tasks gets one node for each task, with the same
- * number of GPUs on each node. A job with one task gets as few nodes as possible.
+ * A job gets nodes of one pool. If its tasks fit on nodes of the pool, a job with several tasks gets one node for each
+ * task, with the same number of GPUs on each node. Any other job gets as few nodes as possible, with whole GPUs. If
+ * CPUs and memory of nodes are limited, each task must fit on one node.
  *
  * Invariant: if `sets_are_old` is not set, the set of a pool or kind contains exactly its nodes that are up.
  */
@@ -90,7 +91,7 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
 
-/* The number of nodes of a job and its GPUs per node, in a pool. */
+/* The number of nodes of a job and its GPUs per node, in a pool; 0 nodes: it cannot run in the pool. */
 static struct hr__slurm_shape shape_of(const struct hr__slurm_run *run, const struct hr__slurm_kind *kind,
                                        const struct hr_pool_spec *spec) {
   uint32_t gpus = kind->gpus, tasks = kind->tasks, per_node = spec->gpus_per_node;
@@ -242,8 +243,8 @@ int64_t hr__slurm_earliest_of(struct hr__slurm_run *run, const struct hr__slurm_
 
 /* ---- Nodes of running jobs -------------------------------------------------------------------------- */
 
-/* Returns memory for the nodes of a job that starts. Free memory for each number of nodes is a linked list: its first
-   bytes are the pointer to the next one. */
+/* Returns memory for the nodes of a job that starts. Free blocks for each number of nodes are a linked list: the first
+   bytes of a block are the pointer to the next block. */
 static uint32_t *take_memory(struct hr__slurm_run *run, uint32_t n_nodes) {
   uint32_t *memory = run->spare[n_nodes];
   if (memory) {
@@ -407,9 +408,10 @@ static int64_t next_begin(const struct hr_slurm_reservation *reservation, int64_
   return begin_us + (passed_us / reservation->repeat_us + 1) * reservation->repeat_us;
 }
 
-/* Removes the nodes with planned maintenance from a set. Maintenance is treated as a reservation with the flag MAINT
-   that no job may use. The caller exempts replicas of services, because they have no end and could never start. Returns
-   the first end of a maintenance; HR_NEVER_US: none. */
+/* Removes the nodes with planned maintenance between `from_us` and `to_us` from a set. Maintenance is treated as a
+   reservation with the flag MAINT that no job may use. The caller exempts replicas of services, because they have no
+   end and could never start. Returns the earliest end of a maintenance that removed a node; HR_NEVER_US: no node was
+   removed. */
 static int64_t remove_maintained(const struct hr__slurm_run *run, int64_t from_us, int64_t to_us, uint64_t *set) {
   int64_t end_us = HR_NEVER_US;
   if (!run->has_maintenance) return end_us;
@@ -428,9 +430,9 @@ static int64_t remove_maintained(const struct hr__slurm_run *run, int64_t from_u
 }
 
 /* Returns the nodes of word `w` that a job may use in spite of the reservation `other`. `allowed`: bit set of the
-   reservations that the job may use. The job may use a node if, from times_us[0] to times_us[1], the node has an
-   allowed reservation that takes precedence over `other`. If such a reservation begins later, but before `*gain_us`,
-   sets `*gain_us` to its begin. */
+   reservations that the job may use. The job may use a node if an allowed reservation that takes precedence over
+   `other` includes the node during the whole time from times_us[0] to times_us[1]. If such a reservation begins after
+   times_us[0], but before `*gain_us`, sets `*gain_us` to its begin. */
 static uint64_t kept_nodes(const struct hr__slurm_run *run, const struct hr_slurm_reservation *other, uint64_t allowed,
                            const int64_t times_us[2], uint32_t w, int64_t *gain_us) {
   uint64_t kept = 0;

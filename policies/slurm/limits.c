@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reasons for which jobs wait although nodes may be free: limits of QOS and associations, and rules of partitions. Also
- * writes the messages for all reasons.
+ * Why jobs wait although nodes may be free: limits of QOS and associations, and rules of partitions. Also writes the
+ * messages for all reasons.
  *
- * If a limit is set in several places, the first of these applies: the QOS of the partition, the QOS of the job (before
- * that of the partition with the flag OverPartQOS), the user's association, and the accounts above it. Group limits of
- * accounts apply at each account. Reasons have Slurm's names. Invariant: the counters agree with the jobs that run and
- * that wait.
+ * If a limit is set in several places, the first of these applies: the QOS of the partition, the QOS of the job, the
+ * user's association, and the accounts above it. If the QOS of the job has the flag OverPartQOS, it precedes the QOS of
+ * the partition. Group limits of associations apply at the user and at each account above it. Reasons have Slurm's
+ * names. Invariant: the counters agree with the jobs that run and that wait.
  *
  * Source: src/slurmctld/acct_policy.c and doc/html/resource_limits of SchedMD/slurm.
  */
@@ -136,8 +136,6 @@ static uint32_t qos_of_job(const struct hr__slurm_run *run, uint32_t job, uint32
   return n;
 }
 
-/* Adds a job to all counters (`sign` 1), or removes it (-1). `runs`: the counters of running jobs are meant, not those
-   of submitted jobs. Returns false if memory is exhausted. */
 bool hr__slurm_count(struct hr__slurm_run *run, uint32_t job, int64_t sign, bool runs) {
   if (!run->config) return true;
   int64_t amounts[6];
@@ -230,7 +228,8 @@ const char *hr__slurm_hold(struct hr__slurm_run *run, uint32_t job, int64_t now_
   return rule || !run->limits_state.used ? rule : exceeded_limit(run, job);
 }
 
-/* Returns whether a QOS with the flag DenyOnLimit rejects a job that could not run even alone. */
+/* Returns whether the job exceeds, even without other jobs, a limit of a QOS that has the flag DenyOnLimit. Such a job
+   is rejected. */
 static bool is_denied(const struct hr__slurm_run *run, uint32_t job, const uint32_t *qos, uint32_t n_qos) {
   int64_t amounts[6];
   amounts_of(run, job, amounts);
@@ -275,9 +274,10 @@ bool hr__slurm_may_submit(struct hr__slurm_run *run, uint32_t job) {
 /*
  * The reason why a job waits: as a reason of Headroom, and as squeue, sprio and sshare print it.
  *
- * In Slurm, the first job of a partition that is not held has the reason Resources; later jobs have the reason
- * Priority, whether they would fit or not. Headroom distinguishes whether they fit. The parts of a priority are rounded
- * one by one, as sprio prints them. Invariant: nothing here changes a decision.
+ * A job is held if hr__slurm_hold returns a reason. In Slurm, the first job of a partition that is not held has the
+ * reason Resources. Later jobs have the reason Priority, whether they would fit or not. Headroom distinguishes whether
+ * they fit. The parts of a priority are rounded one by one, as sprio prints them. Invariant: nothing here changes a
+ * decision.
  *
  * Source: src/slurmctld/{job_scheduler,node_scheduler}.c, src/common/slurm_protocol_defs.c, src/sprio, src/sshare of
  * SchedMD/slurm.
@@ -285,8 +285,8 @@ bool hr__slurm_may_submit(struct hr__slurm_run *run, uint32_t job) {
 
 /* ---- Reasons: words of Headroom --------------------------------------------------------------------- */
 
-/* A limit of a QOS or an association is the reason quota; a requeued job has the reason turn. For rules of partitions,
-   Headroom has no reason. */
+/* If a job exceeds a limit of a QOS or an association, the reason is quota. If a requeued job must not start yet, the
+   reason is turn. For rules of partitions, Headroom has no reason. */
 static void explain_hold(const struct hr__slurm_run *run, const char *hold, hr_job job, struct hr_wait_reason *wait) {
   if (strncmp(hold, "QOS", 3) == 0 || strncmp(hold, "Assoc", 5) == 0) wait->reason = HR_WAIT_REASON_QUOTA;
   if (strcmp(hold, "BeginTime") != 0) return;
@@ -294,7 +294,7 @@ static void explain_hold(const struct hr__slurm_run *run, const char *hold, hr_j
   wait->until_us = run->jobs[job.id].submit_us;
 }
 
-/* Sets the reason to the first maintenance of a node that begins before `end_us`. */
+/* If a maintenance of some node begins before `end_us`, sets the reason to the one that begins first. */
 static void explain_maintenance(const struct hr__slurm_run *run, int64_t now_us, int64_t end_us,
                                 struct hr_wait_reason *wait) {
   int64_t first_us = end_us;
@@ -311,8 +311,9 @@ static void explain_maintenance(const struct hr__slurm_run *run, int64_t now_us,
   }
 }
 
-/* A job that would fit now waits behind the first job of the queue, or for the end of an advance reservation; any other
-   job waits for capacity. Slurm calls these reasons Priority, ReqNodeNotAvail and Resources. */
+/* A job that is neither suspended nor held has one of three reasons. If it would fit now but for an advance reservation
+   or a maintenance, it waits for its end. If it would fit now anyway, it waits behind the first job of the queue.
+   Otherwise, it waits for capacity. Slurm calls these reasons ReqNodeNotAvail, Priority and Resources. */
 void hr__slurm_explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   struct hr__slurm_run *run = self;
   const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job.id].kind];
@@ -408,7 +409,8 @@ static const char *reason_of(struct hr__slurm_run *run, uint32_t job, int64_t no
   return is_first(run, job, now_us) ? "Resources" : "Priority";
 }
 
-/* The row of sprio: the priority of the last PriorityCalcPeriod and its parts. Parts with the weight 0 are left out. */
+/* The row of sprio: the priority and its parts, as of the last tick (multifactor.c) or, if it is later, of the
+   submission. Parts with the weight 0 are left out. */
 static void put_priority(struct hr__slurm_run *run, uint32_t job, struct slurm_text *text) {
   static const char *const names[HR__SLURM_N_FACTORS] = {"AGE", "ASSOC", "FAIRSHARE", "JOBSIZE", "PARTITION", "QOS"};
   double weights[4], factors[4], tres = 0;

@@ -3,10 +3,11 @@
  * Usage, fair shares and priorities, as priority/multifactor computes them: the rules, their application in a run, and
  * the tables of values.
  *
- * Once per PriorityCalcPeriod (a tick), all usage decays. Then the usage of running jobs since the last tick is added,
- * which decays over this time, too, and the priorities of waiting jobs are computed again. When a job ends, its usage
- * since the last tick is added if limits are enforced; otherwise it is lost. Shares change only at ticks, and are
- * computed only when a priority needs them. Times are whole seconds, as in Slurm.
+ * Once per PriorityCalcPeriod (a tick), all usage decays. Then the usage of running jobs since the last tick is added;
+ * it is multiplied by the decay over this time, too. Then the priorities of waiting jobs are computed again. When a job
+ * ends, its usage since the last tick is added if limits are enforced; otherwise it is lost. Shares change only at
+ * ticks. They are computed when a priority or the table of shares needs them, and before the usage of an ended job is
+ * added. Times are whole seconds, as in Slurm.
  *
  * Source: src/plugins/priority/multifactor/priority_multifactor.c of SchedMD/slurm; slurm.h names the sources of rules.
  */
@@ -21,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Rules: priority, billing and order of preemption ----------------------------------------------- */
+/* ---- Rules: priority, job size and billing ----------------------------------------------------------- */
 
 /* A sum of parts, truncated to 1 .. 2^32 - 1. */
 static uint32_t truncated_priority(double sum) {
@@ -70,8 +71,8 @@ double hr__slurm_billing(const struct hr__slurm_tres *tres, uint32_t n_tres, enu
 
 /* ---- Rules: fair share ------------------------------------------------------------------------------ */
 
-/* The children of an association with fairshare=parent are treated as siblings of its own siblings, below the nearest
-   ancestor that has shares. */
+/* An account with fairshare=parent has no shares. Its children are compared with its siblings, as if they were children
+   of the nearest ancestor that has shares. Below, `ancestor` is this account, and siblings have the same ancestor. */
 
 double hr__slurm_usage_sum(struct hr__slurm_assoc *assocs, uint32_t n_assocs) {
   double total = 0;
@@ -84,8 +85,8 @@ double hr__slurm_usage_sum(struct hr__slurm_assoc *assocs, uint32_t n_assocs) {
   return total;
 }
 
-/* Returns whether an association is compared with its siblings. An account with fairshare=parent is not; its children
-   are compared instead. */
+/* Returns whether an association is compared with its siblings. This is not the case for an account with
+   fairshare=parent: its children are compared instead. */
 static bool is_member(const struct hr__slurm_assoc *assoc) {
   return assoc->is_user || !assoc->uses_parent;
 }
@@ -98,7 +99,7 @@ static void add_sibling_shares(const struct hr__slurm_assoc *assocs, uint32_t n_
     if (!assocs[i].uses_parent) sums[ancestors[i]] += (double)assocs[i].shares;
 }
 
-/* Finds the nearest ancestor with shares of each association; n_assocs: the root. */
+/* Finds, for each association, its nearest ancestor that has shares; n_assocs: the root. */
 static void find_ancestors(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, uint32_t *ancestors) {
   for (uint32_t i = 0; i < n_assocs; i++) {
     uint32_t parent = assocs[i].parent;
@@ -180,7 +181,8 @@ static void list_siblings(const struct fair_tree *tree) {
   for (uint32_t i = 0; i < n; i++)
     if (is_member(&tree->assocs[i])) first[ancestors[i] + 1]++;
   for (uint32_t a = 0; a <= n; a++) first[a + 1] += first[a];
-  for (uint32_t i = n; i-- > 0;) // first[a + 1] moves down to the begin of the list of `a`, so that first is shifted
+  // moves first[a + 1] to the begin of the list of `a`; the next loop copies it to first[a]
+  for (uint32_t i = n; i-- > 0;)
     if (is_member(&tree->assocs[i])) members[--first[ancestors[i] + 1]] = i;
   for (uint32_t a = 0; a <= n; a++) first[a] = first[a + 1];
   first[n + 1] = 0;
@@ -189,7 +191,8 @@ static void list_siblings(const struct fair_tree *tree) {
   for (uint32_t k = 0; k < first[n + 1]; k++) place[members[k]] = k;
 }
 
-/* Returns the sibling below `ancestor` that comes next after `last` (HR_NONE: the first); HR_NONE if not found. */
+/* Returns the sibling below `ancestor` that follows `last`, or the first sibling if `last` is HR_NONE. Returns HR_NONE
+   if no such sibling exists. */
 static uint32_t next_sibling(const struct fair_tree *tree, uint32_t ancestor, uint32_t last) {
   const struct hr__slurm_tree_scratch *scratch = tree->scratch;
   uint32_t at = last == HR_NONE ? scratch->first[ancestor] : scratch->place[last] + 1;
@@ -202,9 +205,9 @@ static void rank_user(struct fair_tree *tree, uint32_t user, bool tied) {
   tree->scratch->order[tree->n_ranked++] = user;
 }
 
-/* Ranks all users, depth first. If an association ties with the sibling before it, the next user gets the same rank
-   as the user before. (According to Slurm's documentation, the children of tied accounts are also merged, but its code
-   does not do this.) */
+/* Ranks all users, depth first. If an association has the same level fair share as its preceding sibling, the next user
+   that is ranked gets the rank of the user that was ranked last. (According to Slurm's documentation, the children of
+   tied accounts are also merged, but its code does not do this.) */
 static void rank_all(struct fair_tree *tree) {
   const uint32_t root = tree->n_assocs;
   uint32_t at = next_sibling(tree, root, HR_NONE), ancestor = root;
@@ -257,9 +260,9 @@ uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_as
 
 /*
  * The values that Slurm computes, as rows of two tables. Numbers are rounded as by the commands of Slurm.
- * - `priorities` has the columns of `sprio -l`. It has a row for each waiting job at each computation, and for each job
- *   that is submitted or requeued.
- * - `shares` has the columns of `sshare -l -a`. It has a row for each account and user at each computation.
+ * - `priorities` has the columns of `sprio -l`. It has a row for each waiting job whenever priorities are computed, and
+ *   for each job that is submitted or requeued.
+ * - `shares` has the columns of `sshare -l -a`. It has a row for each account and user at each tick.
  *
  * Invariant: nothing here changes a decision. Rows are formatted only if they are written.
  *
@@ -295,7 +298,7 @@ static void put_number(struct value_row *row, double value, int digits) {
   put_text(row, to);
 }
 
-/* Adds a time of the run, on the clock of the input as in the other files of a run. */
+/* Adds a time of the run, as a time on the clock of the trace. */
 static void put_time(struct value_row *row, const struct hr__slurm_run *run, int64_t at_us) {
   char *to = row->numbers[row->count];
   *hr__put_millionths(to, at_us + hr_trace_clock_us(run->trace)) = '\0';
@@ -342,7 +345,8 @@ void hr__slurm_write_priority(struct hr__slurm_run *run, uint32_t job, int64_t a
   run->values->row(run->values->self, "priorities", row.cells, row.count);
 }
 
-/* Adds the account and the user of an association. If it is only in the trace, these are the names of its first job. */
+/* Adds the account and the user of an association. If the association is only in the trace, these are the tenant and
+   the user of its first job. */
 static void put_names(struct value_row *row, const struct hr__slurm_run *run, uint32_t assoc) {
   const struct hr__slurm_accounts *accounts = &run->accounts;
   const struct hr_slurm_assoc *config = accounts->configs[assoc];
@@ -395,7 +399,7 @@ static const struct hr__slurm_part *part_of(const struct hr__slurm_run *run, uin
   return &run->parts[run->kinds[run->jobs[job].kind].partition];
 }
 
-/* If the trace has no CPUs for a job, it gets the configured number of CPUs for each of its GPUs. */
+/* If the trace has no CPUs for a job, the job gets `cpus_per_gpu` CPUs for each of its GPUs. */
 void hr__slurm_requested(const struct hr__slurm_run *run, uint32_t job, double tres[N_TRES]) {
   const struct hr_trace *trace = run->trace;
   double tasks = trace->tasks ? trace->tasks[job] : 1;
@@ -408,7 +412,7 @@ void hr__slurm_requested(const struct hr__slurm_run *run, uint32_t job, double t
   tres[MEM] = trace->mem_mib ? tasks * (double)trace->mem_mib[job] / 1024 : 0;
 }
 
-/* The billing of a job: by default one per CPU. */
+/* The billing of a job. If its partition has no TRESBillingWeights, this is its number of CPUs. */
 static double billing_of(const struct hr__slurm_run *run, uint32_t job) {
   double tres[N_TRES];
   hr__slurm_requested(run, job, tres);
@@ -459,16 +463,16 @@ static void update_shares(struct hr__slurm_run *run) {
     hr__slurm_fair_tree(accounts->assocs, accounts->count, total, accounts->shares, &accounts->scratch);
 }
 
-/* Slurm adds the usage at the end of a job only if it enforces limits. Until the next tick, shares are those of the
-   last tick; so they are computed before this usage is added. */
+/* Slurm adds the usage at the end of a job only if it enforces limits. Until the next tick, shares must not depend on
+   this usage; so they are computed before it is added. */
 void hr__slurm_end_usage(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   if (run->jobs[job].assoc == HR_NONE || !run->config->enforce_limits) return;
-  if (run->accounts.next_us != HR_NEVER_US) update_shares(run); // the usage of the last tick
+  if (run->accounts.next_us != HR_NEVER_US) update_shares(run);
   charge(run, job, now_us);
 }
 
-/* The number of resets of usage up to a time. There is a reset at each midnight, or at each midnight at which a Sunday
-   begins. */
+/* The number of resets of usage up to a time, counted from an arbitrary date. Daily resets are at midnight, weekly
+   resets at the midnight at which Sunday begins. Without PriorityUsageResetPeriod, usage is never reset. */
 static int64_t resets_until(const struct hr__slurm_run *run, int64_t time_us) {
   int64_t day = hr__slurm_second(run, time_us) / 86400;
   switch (run->config->priority.usage_reset) {
@@ -576,8 +580,8 @@ static bool has_tres_weights(const struct hr_slurm_priority_config *settings) {
   return weights->gpu > 0 || weights->node > 0 || weights->cpu > 0 || weights->mem_gb > 0;
 }
 
-/* The priority of a job without weights of TRES: the sum of the constant parts, of its age and of its fair
-   share, in the order of hr__slurm_priority. The shares must be up to date. */
+/* The priority of a job if PriorityWeightTRES is not set: the sum of its constant parts, of its age and of its fair
+   share, added in the order of hr__slurm_priority. The shares must be up to date. */
 static uint32_t simple_priority(const struct hr__slurm_run *run, const struct hr__slurm_weighed *job, int64_t now_s,
                                 double max_age_s) {
   const struct hr_slurm_priority_config *settings = &run->config->priority;
@@ -619,8 +623,8 @@ uint64_t hr__slurm_key(struct hr__slurm_run *run, uint32_t job, int64_t now_us) 
   return (uint64_t)(part ? part->priority_tier : 0) << 32 | *priority;
 }
 
-/* Computes the priorities of the waiting jobs, in the order of the jobs in memory. This is much faster than in the
-   order of the queue. */
+/* Computes the priorities of the waiting jobs. It reads the jobs in the order of their ids, which is their order in
+   memory. This is much faster than the order of the queue. */
 static void compute_priorities(struct hr__slurm_run *run, int64_t now_us) {
   const struct hr_slurm_priority_config *settings = &run->config->priority;
   const uint8_t *states = run->view->state;

@@ -3,11 +3,12 @@
  * Jobs that Slurm stops or suspends: by preemption, according to QOS (preempt/qos) or to the tier of the partition
  * (preempt/partition_prio); and jobs that it stops after their time limits (OverTimeLimit).
  *
- * The candidates are sorted in one of two ways: by priority, the lowest first, and then by nodes, the fewest first; or
- * by start, the latest first. They are removed one by one until the job fits. Then the last removed candidate is moved
- * to the front, the others are sorted by the number of chosen nodes that they use, and the search is repeated. This is
- * done at most MAX_PASSES times. The removed candidates that use chosen nodes are preempted. Jobs with
- * PreemptMode=suspend are separate candidates, see below.
+ * The candidates are the running jobs that a job may preempt. They are sorted by priority, the lowest first, and then
+ * by nodes, the fewest first. With PreemptParameters=youngest_first, they are sorted by start, the latest first. They
+ * are removed one by one until the job fits on the remaining resources. Then the last removed candidate is moved to the
+ * front, the other candidates are sorted by the number of chosen nodes that they use, the most first, and the search is
+ * repeated. This is done at most MAX_PASSES times. The removed candidates that use chosen nodes are preempted. Jobs
+ * with PreemptMode=suspend are separate candidates, see below.
  *
  * Source: src/plugins/select/cons_tres/job_test.c (_run_now), src/plugins/preempt of SchedMD/slurm.
  */
@@ -19,11 +20,11 @@
 /* The time that a requeued job must wait: Slurm waits until the job's old credentials have expired. */
 #define REQUEUE_DELAY_US (121 * HR_SECOND_US)
 
-/* How often the candidates are sorted again and the search is repeated, at most: reorder_count of PreemptParameters,
-   plus 1. */
+/* The maximum number of times that the search is repeated: the default of reorder_count in PreemptParameters, plus
+   1. */
 enum { MAX_PASSES = 2, LAST = INT32_MAX };
 
-/* Higher priorities of QOS count as this one, because Slurm compares 16 bits. */
+/* QOS priorities above MAX_RANK count as MAX_RANK, because Slurm compares 16 bits. */
 enum { MAX_RANK = 0xffff };
 
 bool hr__slurm_create_preemption(struct hr__slurm_run *run) {
@@ -58,7 +59,6 @@ static const struct hr_slurm_partition *part_of(const struct hr__slurm_run *run,
   return run->parts[run->kinds[run->jobs[job].kind].partition].config;
 }
 
-/* The way in which a job is preempted. */
 static enum hr_slurm_preempt_mode mode_of(const struct hr__slurm_run *run, uint32_t job) {
   enum hr_slurm_preempt_mode mode = HR_SLURM_PREEMPT_DEFAULT;
   uint32_t qos = run->jobs[job].qos;
@@ -155,7 +155,7 @@ static int32_t nodes_used(const struct hr__slurm_run *run, const struct hr__slur
 }
 
 /* Removes candidates one by one until the job fits, and stores the chosen nodes. Returns the number of removed
-   candidates; UINT32_MAX if the job does not fit even without all of them. All candidates are put back before the
+   candidates; UINT32_MAX if the job does not fit even without all candidates. All candidates are put back before the
    return. */
 static uint32_t removals(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, uint32_t n,
                          const uint64_t *set) {
@@ -190,7 +190,8 @@ bool hr__slurm_find_without_victims(struct hr__slurm_run *run, uint32_t job, uin
   return found;
 }
 
-/* Moves the last removed candidate to the front, and sorts the others by the number of chosen nodes that they use. */
+/* Moves the last removed candidate to the front. Sorts the other removed candidates by the number of chosen nodes that
+   they use, the most first; candidates that were not removed count as 0. */
 static void sort_again(struct hr__slurm_run *run, uint32_t n_removed, uint32_t n) {
   struct hr__slurm_candidate *list = run->preemption.candidates;
   for (uint32_t i = 0; i < n; i++)
@@ -215,8 +216,8 @@ enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__slurm_li
   return HR_OK;
 }
 
-/* With a configuration, the job may start again only after REQUEUE_DELAY_US, as in Slurm. It is added to the queue
-   later, because the present pass still reads the queue. */
+/* If the scenario has a section `slurm`, the job may start again only after REQUEUE_DELAY_US, as in Slurm. The job is
+   added to the queue later, because the present pass still reads the queue. */
 enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   run->jobs[job].queued_us = now_us;
   run->jobs[job].submit_us = run->config ? now_us + REQUEUE_DELAY_US : now_us;
@@ -228,8 +229,8 @@ enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_
 
 /* ---- Time limits ------------------------------------------------------------------------------------ */
 
-/* The time for which a job may run after OverTimeLimit: Slurm checks for such jobs every 30 s, and then waits for
-   KillWait. So jobs that were stopped at their limits when the trace was recorded end as recorded. */
+/* The longest time from OverTimeLimit to the forced end: Slurm checks for such jobs every 30 s, and then waits for
+   KillWait. With the longest time, a job that was stopped at its limit when the trace was recorded ends as recorded. */
 #define STOP_US (30 * HR_SECOND_US + HR__SLURM_KILL_WAIT_US)
 
 /* OverTimeLimit of the partition of a job, else that of the cluster; HR_UNKNOWN_US: not set. */
@@ -284,11 +285,11 @@ void hr__slurm_stop_over_time(struct hr__slurm_run *run) {
 
 /*
  * PreemptMode=SUSPEND: a job gets the CPUs of jobs that it may preempt, which are suspended until there are enough CPUs
- * again. A suspended job keeps its GPUs and its memory, so its suspension makes no room for jobs that need these. Only
- * jobs that may preempt it can use its CPUs. The time for which it is suspended does not count toward its limit.
+ * again. A suspended job keeps its GPUs and its memory, so only its CPUs become available. Only jobs that may preempt
+ * it can use its CPUs. The time for which it is suspended does not count toward its limit.
  *
- * Slurm suspends the jobs whose cores the new job uses. Here, CPUs are only counted, so jobs are suspended in the order
- * of preemption until the CPUs suffice. They are resumed in the order in which they were suspended.
+ * Slurm suspends the jobs that have the cores that the new job uses. The model only counts CPUs, so it suspends jobs in
+ * the order of preemption until the CPUs suffice. They are resumed in the order in which they were suspended.
  *
  * For the engine, a suspended job is stopped and waits, and keeps all its work. Invariant: it remains one of the
  * running jobs of `nodes`, so that its GPUs and its memory stay allocated. Jobs overlap only if the jobs of a node,
@@ -352,8 +353,8 @@ static bool find_overlapping(struct hr__slurm_run *run, const struct hr__slurm_k
   return found;
 }
 
-/* Returns whether the running job uses one of the chosen nodes on which the active jobs and the new job request more
-   CPUs than the node has. */
+/* Returns whether a running job uses a chosen node on which the jobs that are not suspended and the new job together
+   request more CPUs than the node has. */
 static bool is_in_the_way(const struct hr__slurm_run *run, const struct hr__slurm_running *running) {
   for (uint32_t i = 0; i < run->found.nodes; i++) {
     uint32_t node = run->nodes.chosen[i];
@@ -364,8 +365,8 @@ static bool is_in_the_way(const struct hr__slurm_run *run, const struct hr__slur
   return false;
 }
 
-/* Marks the candidates to suspend. The first loop marks candidates in their order until the CPUs suffice. The second
-   loop removes the marks that are not necessary. */
+/* Marks the candidates to suspend: sets `usable`, and `since_us` of the job. The first loop marks candidates in their
+   order until the CPUs suffice. The second loop removes the marks that are not necessary. */
 static void mark(struct hr__slurm_run *run, uint32_t n) {
   struct hr__slurm_candidate *list = run->preemption.candidates;
   int64_t *since_us = run->suspension.since_us;
@@ -462,7 +463,7 @@ bool hr__slurm_is_cancelled(const struct hr__slurm_run *run, uint32_t job) {
   return run->preemption.is_on && run->preemption.leaving[job] && mode_of(run, job) == HR_SLURM_PREEMPT_CANCEL;
 }
 
-/* Stops a job, or gives it an eviction notice. Returns whether its nodes are free now. */
+/* Stops a job, or sends it an eviction notice if it has a grace time. Returns whether its nodes are free now. */
 static bool stop(struct hr__slurm_run *run, uint32_t job) {
   int64_t now_us = run->view->now_us, wait_us = grace_us(run, job);
   if (run->preemption.leaving[job]) return false;

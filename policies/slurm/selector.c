@@ -163,7 +163,8 @@ bool hr__slurm_gres_fit(const struct hr__slurm_gpu *gpus, uint32_t n_gpus, uint3
   }
   if (whole > n_free) return false;
   if (shards == 0) return true;
-  // GPUs that are left after the whole ones are allocated: all unused GPUs of a node have the same number of shards
+  // unused GPUs that are left after `whole` of them are allocated; all unused GPUs of a node have the same number of
+  // shards
   uint32_t n_left = n_free - whole;
   if (several) return shards <= sum_shared + (uint64_t)n_left * most;
   return shards <= most_shared || (n_left > 0 && shards <= most);
@@ -187,8 +188,8 @@ static void remove_full(const struct hr__slurm_nodes *nodes, const struct hr__sl
     }
 }
 
-/* Writes the nodes of a set on which a job fits now: to `full` those for all but its last node, to `last` those for its
-   last node. */
+/* Writes to `full` the nodes of a set that have room for `gpus_per_node` GPUs of a job now, and to `last` those that
+   have room for `last_gpus` GPUs. */
 static void list_free(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set) {
   bool is_shared = shape->gpu_milli > 0;
   const uint64_t *full = at_least(nodes, is_shared ? 0 : shape->gpus_per_node),
@@ -234,8 +235,9 @@ static struct node_run best_run(const uint64_t *set, uint32_t n_words, uint32_t 
   return best;
 }
 
-/* Removes up to `wanted` nodes from the scratch sets, from run to run, and appends them to the `n_chosen` chosen nodes.
-   Returns the new number of chosen nodes. */
+/* Takes up to `wanted` nodes of the set `from`, run by run: removes them from the scratch sets `full` and `last`, and
+   appends them to the `n_chosen` chosen nodes. `from` must be one of these sets. Returns the new number of chosen
+   nodes. */
 static uint32_t take_nodes(struct hr__slurm_nodes *nodes, const uint64_t *from, uint32_t wanted, uint32_t n_chosen) {
   while (wanted > 0) {
     struct node_run run = best_run(from, nodes->n_words, wanted);
@@ -311,8 +313,8 @@ static void list_releases(struct hr__slurm_nodes *nodes) {
   }
 }
 
-/* Returns how many of the first running jobs must end until `wanted` nodes of a set have `gpus` free GPUs; HR_NONE:
-   never. */
+/* Returns the smallest r such that `wanted` nodes of a set have `gpus` free GPUs after the first r running jobs have
+   ended; HR_NONE: no such r exists. */
 static uint32_t rank_of(const struct hr__slurm_nodes *nodes, uint32_t gpus, uint32_t wanted, const uint64_t *set) {
   uint32_t count = count_of(set, at_least(nodes, gpus), nodes->n_words);
   if (count >= wanted) return 0;
@@ -372,8 +374,7 @@ static uint32_t list_future(const struct hr__slurm_nodes *nodes, const struct hr
   return count;
 }
 
-/* Like needed_ends(), but for nodes with limited CPUs or memory (is_limited): tries the ends one by one. HR_NONE: the
-   job never fits. */
+/* Like needed_ends(), but for the case is_limited: releases the running jobs one by one. */
 static uint32_t needed_for_all(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape,
                                const uint64_t *set) {
   begin_future(nodes);
@@ -387,7 +388,8 @@ static uint32_t needed_for_all(const struct hr__slurm_nodes *nodes, const struct
   return HR_NONE;
 }
 
-/* The time from which the first batch is counted: the next multiple of its length after the end of the first job. */
+/* The time from which the batches are counted: the first multiple of FIRST_BATCH_US on the clock after `end_us`, the
+   end of the first running job that uses the set. */
 static int64_t batch_base(const struct hr__slurm_nodes *nodes, int64_t end_us) {
   int64_t into_us = (end_us + nodes->origin_us) % FIRST_BATCH_US;
   return end_us + FIRST_BATCH_US - (into_us < 0 ? into_us + FIRST_BATCH_US : into_us);
@@ -406,9 +408,10 @@ static uint32_t first_after(const struct hr__slurm_nodes *nodes, uint32_t from, 
   return low;
 }
 
-/* Returns the last job of a batch that begins with job `at`. This is the first job on the set such that the next job
-   ends after the batch; if no such job exists, it is the last job on the set. Job `needed` - 1 must be on the set, and
-   not before `at`. */
+/* Returns the last job of a batch that begins with job `at`. Only jobs that use the set count. Let `from` be the last
+   running job that ends until `batch_end_us`, but at least `at`. The batch ends with the first job from `from` on that
+   uses the set. If no such job exists, it ends with the last job before `from` that uses the set. Job `needed` - 1 must
+   use the set, and must not precede `at`. */
 static uint32_t last_of_batch(const struct hr__slurm_nodes *nodes, uint32_t at, int64_t batch_end_us, uint32_t needed,
                               const uint64_t *set) {
   uint32_t after = first_after(nodes, at, batch_end_us), from = after > at + 1 ? after - 1 : at;
@@ -418,8 +421,8 @@ static uint32_t last_of_batch(const struct hr__slurm_nodes *nodes, uint32_t at, 
   return from - 1;
 }
 
-/* Finds the first batch such that the set has enough free GPUs after its end. This is the case when the first `needed`
-   jobs have ended. Returns the last running job of the batch. */
+/* Finds the first batch such that the job fits on the set after the batch has ended. The job fits once the first
+   `needed` running jobs have ended. Returns the last running job of the batch. */
 static uint32_t last_to_wait_for(const struct hr__slurm_nodes *nodes, uint32_t needed, const uint64_t *set) {
   uint32_t at = 0;
   while (!overlaps(&nodes->running[at], set)) at++;
@@ -433,14 +436,16 @@ static uint32_t last_to_wait_for(const struct hr__slurm_nodes *nodes, uint32_t n
   }
 }
 
-/* The time at which a running job is expected to end: at its time limit, or later if it has exceeded the limit. */
+/* The time at which a running job is expected to end. If the job has exceeded its time limit, see `over_us`; the result
+   is then at least one second from now. */
 static int64_t expected_end(const struct hr__slurm_running *running, int64_t now_us) {
   if (running->end_us > now_us) return running->end_us;
   int64_t end_us = running->over_us == HR_NEVER_US ? now_us + running->limit_us : running->end_us + running->over_us;
   return end_us > now_us ? end_us : now_us + HR_SECOND_US;
 }
 
-/* Returns how many of the first running jobs must end until a job fits on a set; HR_NONE: it never does. */
+/* Returns the smallest r such that a job fits on a set after the first r running jobs have ended; HR_NONE: no
+   such r exists. */
 static uint32_t needed_ends(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set) {
   if (shape->gpus_per_node > nodes->max_gpus) return HR_NONE;
   if (is_limited(nodes, shape)) return needed_for_all(nodes, shape, set);

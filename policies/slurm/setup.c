@@ -3,9 +3,9 @@
  * Parameters of Slurm, and the section `slurm` of a scenario: resolves partitions, QOS, and the tree of associations. A
  * job's partition is its field `queue`, its account is its tenant.
  *
- * The tree has the accounts of the section, then its users, then the accounts and users that are only in the trace.
- * These accounts are below the root; they and the users have one share each. Invariant: parents come before their
- * children.
+ * The tree has the accounts of the section, then its users, then the accounts and users that are only in the trace. An
+ * account that is only in the trace is a child of the root. Accounts and users that are only in the trace have one
+ * share each. Invariant: parents come before their children.
  */
 
 #include "policies/slurm/engine.h"
@@ -189,7 +189,9 @@ static uint32_t add_assoc(struct hr__slurm_run *run, uint32_t parent, const stru
   return accounts->count++;
 }
 
-/* Adds an account of the section and, before it, the accounts above it. Returns false if memory is exhausted. */
+/* Adds association number `entry` of the section and, before it, the accounts above it that have not been added yet.
+   `added`: for each association of the section, its number in the tree, or HR_NONE. `way` is scratch. Returns false if
+   memory is exhausted. */
 static bool add_account(struct hr__slurm_run *run, uint32_t entry, uint32_t *added, uint32_t *way) {
   uint32_t n_way = 0;
   for (uint32_t at = entry; at != HR_NONE && added[at] == HR_NONE; at = run->config->associations[at].above)
@@ -266,8 +268,8 @@ static bool add_traced(struct hr__slurm_run *run, uint32_t *account_of) {
   return true;
 }
 
-/* The first time after the begin of the trace at which usage and priorities are computed. Slurm counts the periods from
-   the start of slurmctld. */
+/* The time of the first tick (multifactor.c) after the begin of the trace. Slurm counts the periods from the start of
+   slurmctld. If this start is unknown, they are counted from the begin of the trace. */
 static int64_t first_tick(const struct hr__slurm_run *run) {
   const struct hr_slurm_priority_config *settings = &run->config->priority;
   if (settings->calc_start_us == HR_UNKNOWN_US) return settings->calc_period_us;
@@ -318,7 +320,8 @@ static bool is_listed(const struct hr_slurm_name *names, uint32_t count, const c
   return false;
 }
 
-/* Returns whether a partition accepts jobs of an account and a QOS. */
+/* Returns whether a partition accepts a job of a QOS: the partition must be open, and its lists must allow the job's
+   account and the QOS. */
 static bool accepts(const struct hr__slurm_run *run, const struct hr_slurm_partition *part, uint32_t job,
                     uint32_t qos) {
   if (part->state == HR_SLURM_DRAIN || part->state == HR_SLURM_INACTIVE) return false;
@@ -331,7 +334,8 @@ static bool accepts(const struct hr__slurm_run *run, const struct hr_slurm_parti
          !is_listed(part->deny_qos, part->n_deny_qos, name);
 }
 
-/* The QOS of an association: its own default, or that of the nearest account above that has one. */
+/* The QOS of an association: its own default, or that of the nearest account above that has one. If no default exists,
+   the QOS `normal`; HR_NONE if this QOS does not exist. */
 static uint32_t qos_of_assoc(const struct hr__slurm_run *run, uint32_t assoc) {
   for (; assoc != HR_NONE; assoc = run->accounts.assocs[assoc].parent) {
     const struct hr_slurm_assoc *config = run->accounts.configs[assoc];

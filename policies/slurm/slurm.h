@@ -57,7 +57,7 @@ struct hr__slurm_priority {
   int64_t nice;
 };
 
-/* The weighted sum of all factors, truncated. */
+/* The weighted sum of all factors, plus `site`, minus `nice`; truncated to a whole number from 1 to 2^32 - 1. */
 uint32_t hr__slurm_priority(const struct hr__slurm_priority *priority);
 
 /* The age factor: the time for which the job has been eligible, divided by PriorityMaxAge; at most 1. */
@@ -75,8 +75,8 @@ struct hr__slurm_size {
 };
 double hr__slurm_size_factor(const struct hr__slurm_size *size);
 
-/* The factor of a partition, QOS or association: its value divided by the highest value. With `is_raw`, the value
-   itself (NO_NORMAL_PART, NO_NORMAL_QOS, NO_NORMAL_ASSOC). */
+/* The factor of a partition, QOS or association: its value divided by the highest value; 0 if the highest value is 0.
+   With `is_raw`, the value itself (NO_NORMAL_PART, NO_NORMAL_QOS, NO_NORMAL_ASSOC). */
 static inline double hr__slurm_relative_factor(double value, double highest, bool is_raw) {
   if (is_raw) return value;
   return highest > 0 ? value / highest : 0;
@@ -106,13 +106,14 @@ double hr__slurm_billing(const struct hr__slurm_tres *tres, uint32_t n_tres, enu
 /* A running job that may be preempted. */
 struct hr__slurm_victim {
   uint32_t job;
-  uint32_t priority; /* of its QOS, or the tier of its partition */
+  uint32_t priority; /* preempt/qos: priority of its QOS; preempt/partition_prio: tier of its partition */
   uint32_t nodes;
   int64_t start_us;
 };
 
-/* Returns whether `a` is preempted before `b`: the lower priority comes first, then fewer nodes. With `youngest_first`,
-   the job that started last comes first. Equal jobs keep their order. */
+/* Returns whether `a` is preempted before `b`. With `youngest_first`, only the start counts: the job that started last
+   comes first. Without it, the job of lower priority comes first; of equal priorities, the job with fewer nodes.
+   Returns false for equal jobs. */
 static inline bool hr__slurm_victim_before(const struct hr__slurm_victim *a, const struct hr__slurm_victim *b,
                                            bool youngest_first) {
   if (youngest_first) return a->start_us > b->start_us;
@@ -145,9 +146,9 @@ struct hr__slurm_assoc {
 
 /* Results for an association. Members that an algorithm does not use are 0. */
 struct hr__slurm_share {
-  double norm_shares;     /* classic: share of the whole cluster. Fair Tree: share among the siblings */
+  double norm_shares;     /* classic: share of the whole cluster; Fair Tree: share among the siblings */
   double norm_usage;      /* share of all usage */
-  double effective_usage; /* classic: usage plus a part of the siblings' usage. Fair Tree: share of the parent's */
+  double effective_usage; /* classic: usage plus a part of the siblings' usage; Fair Tree: share of the ancestor's */
   double level_fs;        /* Fair Tree: norm_shares / effective_usage, may be INFINITY */
   double factor;          /* the fair-share factor of a user */
 };
@@ -163,12 +164,13 @@ struct hr__slurm_tree_scratch {
   uint32_t *order; /* [n_assocs]; after hr__slurm_fair_tree: the users, from the highest factor to the lowest */
 };
 
-/* The classic algorithm. hr__slurm_usage_sum must have been called for `assocs`; it returned `total_usage`.
+/* The classic algorithm. hr__slurm_usage_sum must have been called for `assocs`; `total_usage` is its result.
    `dampening`: FairShareDampeningFactor. */
 void hr__slurm_classic_shares(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
                               double dampening, struct hr__slurm_share *shares, struct hr__slurm_tree_scratch *scratch);
 
-/* Fair Tree, with the same conditions on `assocs`. Takes O(n log n). Returns the number of users that have a rank. */
+/* Fair Tree. `assocs` and `total_usage` as for the classic algorithm. Takes O(n log n). Returns the number of users
+   that have a rank. */
 uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
                              struct hr__slurm_share *shares, struct hr__slurm_tree_scratch *scratch);
 
@@ -210,7 +212,7 @@ bool hr__slurm_gres_fit(const struct hr__slurm_gpu *gpus, uint32_t n_gpus, uint3
                         bool several);
 
 /* The number of shards of GPU number `gpu` if gres.conf does not assign the `count` shards of a node to its `n_gpus`
-   GPUs. They are spread evenly; the first GPUs get one more until the rest is used up. */
+   GPUs. They are spread evenly; each of the first `count % n_gpus` GPUs gets one more. */
 static inline uint32_t hr__slurm_shared_count(uint32_t count, uint32_t n_gpus, uint32_t gpu) {
   return count / n_gpus + (gpu < count % n_gpus);
 }
@@ -219,8 +221,8 @@ static inline uint32_t hr__slurm_shared_count(uint32_t count, uint32_t n_gpus, u
 
 /*
  * One pass of Slurm's backfill scheduler (sched/backfill). Jobs are tested in the order of the queue. A job that can
- * run now is started. Another job gets a reservation of whole nodes from its expected start for its time limit, and
- * later jobs must not use these nodes during that time.
+ * run now is started. A job that cannot run now gets a reservation of whole nodes, from its expected start for its time
+ * limit. Later jobs must not use these nodes during that time.
  *
  * The time line is a list of slots, from now to the end of the window. A slot has the set of nodes, and the licences,
  * that no reservation uses during it. The selector, which the caller provides, knows the running jobs: it returns when
@@ -229,8 +231,7 @@ static inline uint32_t hr__slurm_shared_count(uint32_t count, uint32_t n_gpus, u
  * Source: src/plugins/sched/backfill/backfill.c of SchedMD/slurm.
  */
 
-/* The scopes by which tested jobs are counted, for the limits bf_max_job_user, bf_max_job_part, bf_max_job_user_part
-   and bf_max_job_assoc. */
+/* What the limits bf_max_job_user, bf_max_job_part, bf_max_job_user_part and bf_max_job_assoc count tested jobs by. */
 enum hr__slurm_scope {
   HR__SLURM_OF_USER,
   HR__SLURM_OF_PARTITION,
@@ -244,7 +245,7 @@ struct hr__slurm_backfill_limits {
   int64_t resolution_us, window_us;
   int64_t origin_us; /* the date of time 0: reservations begin and end at multiples of the resolution on the clock */
   uint32_t max_job_test, max_job_start;   /* max_job_start 0: no limit */
-  uint32_t max_tests[HR__SLURM_N_SCOPES]; /* maximum number of tested jobs of each scope; 0: no limit */
+  uint32_t max_tests[HR__SLURM_N_SCOPES]; /* by scope: maximum number of tested jobs of one user etc.; 0: no limit */
   uint32_t job_part_count_reserve;        /* maximum number of reservations per partition; 0: no limit */
   int64_t min_age_reserve_us;             /* younger jobs get no reservation */
   uint32_t min_prio_reserve;              /* jobs of lower priority get no reservation */
@@ -253,11 +254,11 @@ struct hr__slurm_backfill_limits {
 /* A waiting job, in the order of the queue. */
 struct hr__slurm_queued {
   uint32_t job;                        /* passed to the selector */
-  uint32_t scopes[HR__SLURM_N_SCOPES]; /* numbers from 0, for the limits; HR_NONE: not counted */
+  uint32_t scopes[HR__SLURM_N_SCOPES]; /* by scope: number of its user etc., from 0; HR_NONE: not counted */
   uint32_t priority;
   int64_t limit_us; /* its time limit */
   int64_t submit_us;
-  uint32_t min_nodes;           /* if fewer nodes are available, the selector is not called */
+  uint32_t min_nodes;           /* that it needs; if fewer are available, the selector is not called */
   bool no_reserve;              /* no nodes are reserved for it */
   const uint64_t *usable;       /* set of nodes that it may use; NULL: all */
   uint32_t license, n_licenses; /* licences that it needs; n_licenses 0: none */
@@ -265,13 +266,15 @@ struct hr__slurm_queued {
 
 /* The decision on a waiting job. */
 struct hr__slurm_planned {
-  int64_t start_us; /* now: it was started; later: expected start; HR_NEVER_US: none within the window */
+  /* the expected start; HR_NEVER_US: none within the window, or the job was not tested. If it is now, the job was
+     started, or waits only for jobs with an eviction notice */
+  int64_t start_us;
   bool was_tested;
 };
 
 struct hr__slurm_selector {
-  /* Finds when and where a job could start on the nodes of a set if there were no reservations. Jobs that it may
-     preempt end first. Reduces the set to the chosen nodes and returns true; returns false if the job can never run
+  /* Finds when and where a job could start on the nodes of a set if there were no reservations and if the jobs that it
+     may preempt had ended. Reduces the set to the chosen nodes and returns true. Returns false if the job can never run
      there. */
   bool (*find)(void *self, uint32_t job, int64_t now_us, uint64_t *nodes, int64_t *start_us);
   /* Starts a job on the nodes that `find` chose. Returns false if the job cannot start. */
@@ -287,8 +290,8 @@ struct hr__slurm_selector {
      reservations. Returns the earliest end of these reservations after `from_us`; HR_NEVER_US: no such reservation.
      NULL: there are no advance reservations. */
   int64_t (*restrict_nodes)(void *self, uint32_t job, int64_t from_us, int64_t to_us, uint64_t *nodes);
-  /* For a job that cannot start now, returns a time before which it cannot start on nodes of a set (NULL: all that it
-     may use). NULL: such times are unknown. */
+  /* For a job that cannot start now, returns a time before which it cannot start on the set `nodes` (NULL: all nodes
+     that it may use). If the member is NULL, such times are unknown. */
   int64_t (*earliest)(void *self, uint32_t job, const uint64_t *nodes);
   /* Returns whether a job is tested in this pass. NULL: all jobs are. */
   bool (*may_be_tested)(void *self, uint32_t job);
@@ -305,7 +308,8 @@ struct hr__slurm_timeline {
   uint64_t *nodes;              /* [max_slots * n_words] per slot: the set of nodes that are not reserved */
   uint32_t *licenses;           /* [max_slots * n_license_kinds] per slot: licences that are not reserved */
   uint64_t *set;                /* [n_words] scratch */
-  /* [n_scopes[scope]] counters of tests, and of reservations of each partition; NULL: without this limit */
+  /* `tests[scope]` [n_scopes[scope]]: numbers of tested jobs of each user etc.; `part_reserves`
+     [n_scopes[HR__SLURM_OF_PARTITION]]: numbers of reservations of each partition; NULL: not limited */
   uint32_t *tests[HR__SLURM_N_SCOPES], *part_reserves;
   uint32_t n_scopes[HR__SLURM_N_SCOPES];
   uint32_t n_slots, max_slots;
@@ -333,17 +337,18 @@ void hr__slurm_unreserved(const struct hr__slurm_timeline *line, int64_t to_us, 
  * The nodes with enough free GPUs form runs of consecutive nodes. The smallest run that has enough nodes is used. If no
  * run has enough, the largest run is used first. Within a run, nodes are chosen in their order.
  *
- * The expected start is not exact, because Slurm examines running jobs in batches. The first batch has the jobs that
- * end up to 30 seconds after a certain multiple of 30 seconds (batch_base in selector.c); each later batch is twice as
- * long. The job is expected to start when the last job of the first sufficient batch ends, on nodes that are chosen
- * among all nodes that are free then.
+ * The expected start is not exact, because Slurm examines running jobs in batches. The batches end 30, 60, 120, ...
+ * seconds after a certain multiple of 30 seconds (batch_base in selector.c). A job is expected to start when the last
+ * job of a batch ends: of the first batch after which enough nodes are free. Its nodes are chosen among all nodes that
+ * are free then.
  *
  * To find this batch without releasing the running jobs one by one, the nodes are listed in the order in which they get
  * at least 1, 2, 3 ... free GPUs. The lists are built again after running jobs have changed.
  *
  * If CPUs and memory of the nodes are limited (CR_Core_Memory), nodes that have too little of them are skipped, and
- * running jobs are released one by one. The same is done if GPUs are shared: then a GPU is allocated whole to one job,
- * or its shards are allocated to several jobs. A job gets its shards from the first GPU that has enough.
+ * running jobs are released one by one. Running jobs are also released one by one if GPUs are shared: then a GPU is
+ * allocated whole to one job, or its shards are allocated to several jobs. A job gets its shards from the first GPU
+ * that has enough.
  *
  * Source: src/plugins/select/cons_tres/job_test.c and src/common/gres_select of SchedMD/slurm.
  */
@@ -360,15 +365,15 @@ struct hr__slurm_shape {
 struct hr__slurm_running {
   uint32_t job;
   int64_t end_us; /* when it reaches its time limit */
-  /* the expected time from `end_us` to its end, if it still runs at `end_us`; HR_NEVER_US: unknown, so its limit is
-     added again */
+  /* if the job still runs at `end_us`: the expected time from `end_us` to its end; HR_NEVER_US: unknown, so it is
+     expected to run for `limit_us` from now */
   int64_t over_us;
   int64_t limit_us;
   struct hr__slurm_shape shape;
   uint32_t *nodes; /* [shape.nodes] its nodes; the last one has `last_gpus` GPUs */
 };
 
-/* A node gets enough free GPUs when the first `rank` running jobs have ended, but not before. */
+/* A node has enough free GPUs once the first `rank` running jobs have ended, but not earlier. */
 struct hr__slurm_release {
   uint32_t node, rank;
 };
@@ -480,10 +485,10 @@ uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, ui
  * Then the result depends on the order of insertions and on the steps of sorts. In Slurm, it depends on the sort of the
  * C library.
  *
- * The entries are a sorted array with room at both ends. Jobs that start are near the front, so their removal moves
- * only the entries before them. An insertion moves the shorter side. So operations on a queue of 100,000 jobs cost
- * little more than on a queue of ten. After priorities have changed, only the front of the array that a pass reads is
- * sorted, unless jobs may preempt others.
+ * The entries are an array with room at both ends. Jobs that start are near the front, so their removal moves only the
+ * entries before them. An insertion moves only the sorted entries before it, or only those after it. After priorities
+ * have changed, only the front of the array that a pass reads is sorted. If jobs may preempt others, the whole array is
+ * sorted.
  */
 
 struct hr__slurm_entry {
@@ -498,10 +503,12 @@ struct hr__slurm_waiting {
   uint32_t n_qos;
   struct hr__slurm_entry *all; /* [capacity]; the entries are all[first] to all[first + count - 1] */
   uint32_t first, count, capacity;
-  uint32_t n_sorted; /* the first entries, in order and before all others; at least 1 unless `count` is 0 */
+  /* number of entries at the front that are sorted and precede all other entries; at least 1 if `count` is not 0 */
+  uint32_t n_sorted;
 };
 
-/* Sorts the first `n` entries. Must be called before an entry is read by its index, except for the first entry. */
+/* hr__slurm_waiting_order sorts at least the first `n` entries, if they are not sorted yet. It must be called before an
+   entry other than the first is read by its index. It calls hr__slurm_waiting_sort_first. */
 void hr__slurm_waiting_sort_first(struct hr__slurm_waiting *waiting, uint32_t n);
 static inline void hr__slurm_waiting_order(struct hr__slurm_waiting *waiting, uint32_t n) {
   if (n > waiting->n_sorted) hr__slurm_waiting_sort_first(waiting, n);
@@ -519,7 +526,7 @@ bool hr__slurm_waiting_add(struct hr__slurm_waiting *waiting, const struct hr__s
 void hr__slurm_waiting_sweep(struct hr__slurm_waiting *waiting, uint32_t n, const uint8_t *state, uint8_t waits);
 
 /* Sorts the entries again after their keys have changed. If jobs may preempt others, `scratch` must have room for all
-   entries, else it is not used. */
+   entries. Otherwise, `scratch` is not used. */
 void hr__slurm_waiting_sort(struct hr__slurm_waiting *waiting, struct hr__slurm_entry *scratch);
 
 #endif

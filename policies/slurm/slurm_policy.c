@@ -3,20 +3,22 @@
  * The `slurm` policy: sched/builtin or sched/backfill with select/cons_tres; partitions, priorities, QOS, limits,
  * preemption and reservations come from the section `slurm`.
  *
- * The main scheduler starts jobs in the order of the queue until one does not fit. It examines at most
- * default_queue_depth + 1 jobs, but all jobs once per sched_interval. When a job ends, the main scheduler runs at once.
- * After a submission, it runs in the background loop of slurmctld. This loop checks for queued passes once per second,
- * but runs them only batch_sched_delay after its last pass.
+ * The main scheduler starts jobs in the order of the queue. After a job of a partition did not fit, no later job of
+ * this partition starts in the pass. The main scheduler examines at most default_queue_depth + 1 jobs, but all jobs
+ * once per sched_interval. After a submission, or if a node comes up, it runs in the background loop of slurmctld. This
+ * loop checks for queued passes once per second, but runs them only batch_sched_delay after its last pass. After any
+ * other event, such as the end of a job, the main scheduler runs at once.
  *
- * The backfill scheduler runs bf_interval seconds after its last pass if something has changed since that pass. If not,
- * it runs in the next second after a change. It tests the first bf_max_job_test jobs (slurm.h).
+ * The backfill scheduler runs bf_interval seconds after its last pass if jobs or nodes have changed since that pass
+ * began. If not, it runs at the next whole second after a change. It tests at most bf_max_job_test jobs (slurm.h).
  *
- * A backfill pass ends as soon as none of the remaining jobs can start. Reservations and starts only remove free nodes.
- * If no job of a kind fits on the nodes that are free for the shortest time limit of the kind, none fits later in the
- * pass. The decisions are those of a complete pass, because only starts have an effect.
+ * Without preemption, a backfill pass ends as soon as none of the remaining jobs can start. During a pass, free nodes
+ * only become fewer. So if no job of a kind fits on the nodes that are unreserved for the shortest time limit of the
+ * remaining jobs of this kind, none of them fits later in the pass. The jobs that start are those of a complete pass. A
+ * complete pass would also compute the expected starts of the remaining jobs, but these have no effect.
  *
- * Invariant: `waiting` has exactly the waiting jobs, and `nodes` the running ones. engine.h describes the other
- * modules.
+ * Invariant, after each pass: `waiting` has the waiting jobs except the suspended ones; `nodes` has the running and the
+ * suspended jobs. engine.h describes the other modules.
  */
 
 #include "headroom/unstable/systems/systems.h"
@@ -87,7 +89,8 @@ static bool goes_before(const struct hr__slurm_waiting *waiting, const struct hr
   return a->submit_s != b->submit_s ? a->submit_s < b->submit_s : a->job < b->job;
 }
 
-/* Makes room for one more entry before and after the others. Returns false if memory is exhausted. */
+/* Makes room for one entry before the present entries and for one entry after them. Returns false if memory is
+   exhausted. */
 static bool make_room(struct hr__slurm_waiting *waiting) {
   if (waiting->first > 0 && waiting->first + waiting->count < waiting->capacity) return true;
   if (waiting->count + 2 > waiting->capacity / 2) {
@@ -160,8 +163,9 @@ void hr__slurm_waiting_sweep(struct hr__slurm_waiting *waiting, uint32_t n, cons
 
 /* ---- Waiting jobs: sorting the front ---------------------------------------------------------------- */
 
-/* Ranges of at most SMALL entries are sorted by insertion. At least CHUNK entries are sorted at a time. The smaller
-   part of a range is divided first and the larger one is on the stack, so the stack has at most MAX_RANGES ranges. */
+/* Ranges of at most SMALL entries are sorted by insertion. A call sorts at least CHUNK entries, or all entries if they
+   are fewer. When a range is divided, its larger part is put on the stack and its smaller part is divided next. So the
+   stack has at most MAX_RANGES ranges. */
 enum { SMALL = 16, CHUNK = 1024, MAX_RANGES = 33 };
 
 static void sort_by_insertion(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t n) {
@@ -196,8 +200,8 @@ static uint32_t divide(const struct hr__slurm_waiting *waiting, struct hr__slurm
   return at;
 }
 
-/* Sorts partially: afterwards, the first `wanted` of `n` entries are those of the sorted list. It is a quicksort that
-   skips all later ranges. */
+/* Sorts partially: afterwards, the first `wanted` of `n` entries are those of the sorted list. This is a quicksort that
+   does not sort ranges behind these entries. */
 static void sort_front(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t n,
                        uint32_t wanted) {
   struct {
@@ -290,7 +294,7 @@ static bool needs_nothing(const struct hr__slurm_run *run, uint32_t job) {
   return run->trace->gpus[job] == 0;
 }
 
-/* Chooses nodes for a job now, if necessary by preemption. Returns whether the job can start there. */
+/* Chooses nodes on which a job can start now, if necessary by preemption. Returns whether there are such nodes. */
 static bool find_nodes(struct hr__slurm_run *run, uint32_t job) {
   const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job].kind];
   for (uint32_t w = 0; w < run->nodes.n_words; w++) run->open_nodes[w] = ~run->closed_nodes[w] & kind->usable[w];
@@ -323,8 +327,8 @@ static bool take_queued(struct hr__slurm_run *run, int64_t now_us) {
   return run->loop_us == now_us;
 }
 
-/* Queues a pass of the main scheduler for the background loop of slurmctld.
-   Source: _slurmctld_background of src/slurmctld/controller.c. A pass that examines all jobs includes a queued one. */
+/* Queues a pass of the main scheduler for the background loop of slurmctld. A pass that examines all jobs replaces a
+   queued pass that is not due earlier. Source: _slurmctld_background of src/slurmctld/controller.c. */
 static void queue_main(struct hr__slurm_run *run, int64_t now_us) {
   if (run->is_queued && run->loop_us < now_us) take_queued(run, now_us);
   const int64_t full_us = full_pass(run, now_us);
@@ -344,8 +348,8 @@ static bool starts_matter(const struct hr__slurm_run *run) {
   return run->preemption.is_on || run->limits_state.used;
 }
 
-/* Starts waiting jobs in order. After a job of a partition did not fit, no other job of this partition starts, and no
-   job starts on the nodes of this partition. */
+/* Starts waiting jobs in order. After a job of a partition did not fit, no later job of this partition starts, and no
+   job of another partition starts on its nodes. */
 static void run_main(struct hr__slurm_run *run) {
   uint32_t depth = (uint32_t)run->params[HR__SLURM_DEPTH].integer + 1, n_started = 0, n_failed = 0, i = 0;
   const int64_t interval_s = run->params[HR__SLURM_SCHED_INTERVAL].integer;
@@ -406,7 +410,8 @@ static int64_t restrict_nodes(void *self, uint32_t job, int64_t from_us, int64_t
   return hr__slurm_remove_reserved(self, (hr_job){job}, denied, hr__slurm_allowed(self, denied), from_us, to_us, nodes);
 }
 
-/* Returns whether limits allow a job to be tested. Starts in this pass may have reached a limit. */
+/* Returns whether a job is still not held: since the list of jobs was made, starts in this pass may have reached a
+   limit. */
 static bool may_be_tested(void *self, uint32_t job) {
   struct hr__slurm_run *run = self;
   return !hr__slurm_hold(run, job, run->view->now_us);
@@ -421,7 +426,8 @@ static bool start_planned(void *self, uint32_t job, const uint64_t *nodes) {
   return hr__slurm_start(run, job, HR_REASON_BACKFILL);
 }
 
-/* Returns whether some job of a kind, in entry `next` of the queue or later, may start. */
+/* Returns whether some job of a kind may start now. Only the jobs in entry `next` of the queue and later are
+   considered. */
 static bool kind_may_start(struct hr__slurm_run *run, struct hr__slurm_kind *kind, uint32_t next) {
   while (kind->first_rest != HR_NONE && kind->first_rest < next) kind->first_rest = run->rests[kind->first_rest].next;
   if (kind->first_rest == HR_NONE) return false;
@@ -431,8 +437,8 @@ static bool kind_may_start(struct hr__slurm_run *run, struct hr__slurm_kind *kin
   return hr__slurm_kind_fits(run, kind, run->best);
 }
 
-/* Returns whether some job, in entry `next` of the queue or later, may start. If no job of a kind may start any more,
-   the kind is removed from the list for the rest of the pass. */
+/* Returns whether some job in entry `next` of the queue, or in a later one, may start now. A kind of which no job may
+   start any more is removed from the list `alive`. */
 static bool any_may_start(void *self, uint32_t next) {
   struct hr__slurm_run *run = self;
   while (run->n_alive && !kind_may_start(run, &run->kinds[run->alive[run->n_alive - 1]], next)) run->n_alive--;
@@ -460,7 +466,7 @@ static bool make_space(struct hr__slurm_run *run, uint32_t n) {
   return true;
 }
 
-/* Returns whether jobs are counted by users, partitions or associations, so that some are not tested. */
+/* Returns whether the number of tested jobs of a user, partition or association is limited. */
 static bool counts_tests(const struct hr__slurm_run *run) {
   for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++)
     if (run->limits.max_tests[s]) return true;
@@ -496,17 +502,17 @@ static void set_scopes(const struct hr__slurm_run *run, struct hr__slurm_queued 
   queued->scopes[HR__SLURM_OF_ASSOC] = run->jobs[queued->job].assoc;
 }
 
-/* Whether the QOS of a job has the flag NoReserve. Such a job gets no reservation. It may start if its nodes are free
-   for a minute. */
+/* Whether the QOS of a job has the flag NoReserve. A backfill pass reserves no nodes for such a job, and tests it as if
+   its time limit were one minute. */
 static bool has_no_reserve(const struct hr__slurm_run *run, uint32_t job) {
   uint32_t qos = run->jobs[job].qos;
   return qos != HR_NONE && run->config->qos[qos].flags >> HR_SLURM_NO_RESERVE & 1;
 }
 
-/* Lists at most `n` jobs that wait only for resources. With preemption, held jobs before them in the queue are listed,
-   too, because a stopped job no longer counts toward limits. Returns the number of examined entries of the queue.
-   Difference from Slurm: if a start of this pass causes a listed job to exceed a limit, this job still counts toward
-   `n`. */
+/* Lists the first `n` jobs of the queue that are not held (hr__slurm_hold). With preemption, held jobs before them in
+   the queue are listed, too, because a stopped job no longer counts toward limits. Returns the number of examined
+   entries of the queue. Difference from Slurm: if a start of this pass causes a listed job to exceed a limit, this job
+   still counts toward `n`. */
 static uint32_t list_queue(struct hr__slurm_run *run, uint32_t n) {
   uint32_t at = 0, i = 0;
   for (uint32_t n_free = 0; at < run->waiting.count && n_free < n; at++) {
@@ -531,7 +537,7 @@ static uint32_t list_queue(struct hr__slurm_run *run, uint32_t n) {
   return at;
 }
 
-/* Links the entries of each kind, and lists the kinds. */
+/* Links the entries of `queue` that have the same kind, and lists the kinds in `alive`. */
 static void list_kinds(struct hr__slurm_run *run) {
   run->n_alive = 0;
   for (uint32_t i = run->n_queued; i-- > 0;) {
@@ -582,8 +588,8 @@ static void run_backfill(struct hr__slurm_run *run) {
 
 /* ---- Creation --------------------------------------------------------------------------------------- */
 
-/* Returns a property of the pools or requests that Slurm does not have; NULL: none. Shares of GPUs are shards: equal
-   parts of each GPU, or thousandths. */
+/* Returns why the model of Slurm does not support the pools or the requests; NULL: it does. Shared GPUs are modeled as
+   GPUs with shards: equal parts of each GPU, or thousandths. */
 static const char *unsupported(const struct hr_policy_env *env) {
   const struct hr_requests *requests = hr_cluster_requests(env->cluster);
   bool has_shares = false;
@@ -692,7 +698,7 @@ static enum hr_status interrupted(struct hr__slurm_run *run, uint32_t job, int64
   return hr__slurm_count(run, job, -1, false) ? hr__slurm_list_job(run, &run->killed, job) : HR_NO_MEMORY;
 }
 
-/* Handles a waiting job that was cancelled. The next pass removes it from the queue. */
+/* Handles a waiting job that was withdrawn. The next pass removes it from the queue. */
 static enum hr_status withdraw(struct hr__slurm_run *run, uint32_t job) {
   for (uint32_t i = 0; i < run->rejects.count; i++)
     if (run->rejects.jobs[i] == job) return HR_OK;
@@ -756,7 +762,7 @@ static int64_t next_poll(const struct hr__slurm_run *run) {
   return next_us > run->rested_us ? next_us : run->rested_us;
 }
 
-/* Requests passes at the next times of the backfill scheduler and of the computation of priorities, if necessary. */
+/* If jobs wait, requests passes at the next times at which jobs may be able to start without another event. */
 static enum hr_status wake_later(struct hr__slurm_run *run) {
   if (run->waiting.count == 0) return HR_OK;
   enum hr_status status = HR_OK;
@@ -776,8 +782,8 @@ static enum hr_status wake_later(struct hr__slurm_run *run) {
   return status;
 }
 
-/* Computes the priorities again once per PriorityCalcPeriod. In a new order, other jobs may be able to start. Returns
-   false if memory is exhausted. */
+/* Computes the priorities again once per PriorityCalcPeriod. At such a time, the main scheduler runs, because other
+   jobs may be able to start in the new order. Returns false if memory is exhausted. */
 static bool update_priorities(struct hr__slurm_run *run) {
   if (hr__slurm_catch_up(run, run->view->now_us)) run->priorities_are_old = true;
   if (!run->priorities_are_old || !hr__slurm_is_multifactor(run)) return true;

@@ -3,8 +3,7 @@
  * The actions of Volcano: enqueue (admits jobs), allocate (places tasks of complete gangs), backfill (places tasks that
  * request nothing), and preempt, reclaim and shuffle (evict tasks).
  *
- * Queues and jobs are popped from heaps and pushed back, so the order takes account of what was allocated in the
- * meantime.
+ * Queues and jobs are popped from heaps and pushed back, so the order takes account of the allocations in between.
  *
  * Source: volcano-sh/volcano, pkg/scheduler/actions.
  */
@@ -32,8 +31,9 @@ static uint32_t best_node(struct hr__volcano_session *session, uint32_t task, ui
   return best;
 }
 
-/* Collects the nodes that accept the task and have enough idle resources in session->node_list. If there are none,
-   collects those that have enough resources after the release of tasks. Returns their number. */
+/* Writes the nodes that accept the task and have enough idle resources to session->node_list. If there are none, writes
+   those that will have enough resources when the tasks that are being released are gone. Returns the number of
+   nodes. */
 static uint32_t collect_nodes(struct hr__volcano_session *session, uint32_t task) {
   uint32_t n_idle = 0, n_future = 0, n_nodes = session->snapshot->n_nodes;
   uint32_t *list = session->node_list;
@@ -53,7 +53,7 @@ static uint32_t collect_nodes(struct hr__volcano_session *session, uint32_t task
 
 /* ---- enqueue ---------------------------------------------------------------------------------------- */
 
-/* Fills a heap of the pending jobs of each queue, and a heap of the queues that have jobs. */
+/* Creates an empty heap for each queue, with room for all its jobs, and fills the heap of the queues that have jobs. */
 static void collect_pending_jobs(struct hr__volcano_session *session) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
   uint32_t *n_jobs = session->scratch_stamp;

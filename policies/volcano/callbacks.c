@@ -9,7 +9,7 @@
  * - Orders: the first plug-in that does not treat both items as equal decides. If all do, age and name decide.
  * - Votes: each function has its own rule, see there.
  * - Victims: within a tier, the lists of the plug-ins are intersected. The first tier with a victim in the intersection
- *   decides.
+ *   decides. (hr__volcano_choose_victims has an exception.)
  *
  * Source: volcano-sh/volcano, pkg/scheduler/framework/session_plugins.go and pkg/scheduler/plugins.
  */
@@ -771,7 +771,8 @@ static bool priority_is_starving(const struct hr__volcano_session *session, uint
          session->snapshot->jobs[job].n_tasks;
 }
 
-/* Whether a job is starving: all plug-ins of the first tier with a plug-in for this callback must agree. */
+/* Whether a job is starving: all plug-ins of the first tier with a plug-in for this callback must agree. False if no
+   tier has such a plug-in. */
 bool hr__volcano_job_is_starving(const struct hr__volcano_session *session, uint32_t job) {
   bool found = false;
   for (uint32_t i = 0; i < session->config->n_plugins; i++) {

@@ -24,8 +24,9 @@
  * evicted are not counted; pods that wait for resources are. Only nodes are counted that the task accepts and that have
  * the labels of all constraints of the same sort (required or not).
  *
- * Invariant: this part changes only the scratch memory of the session. Source: kubernetes/kubernetes,
- * pkg/scheduler/framework/plugins/podtopologyspread; volcano-sh/volcano, pkg/scheduler/plugins/{predicates,nodeorder}.
+ * Invariant: the functions for constraints change only the scratch memory of the session. Source:
+ * kubernetes/kubernetes, pkg/scheduler/framework/plugins/podtopologyspread; volcano-sh/volcano,
+ * pkg/scheduler/plugins/{predicates,nodeorder}.
  */
 
 /* ---- Spread: counts --------------------------------------------------------------------------------- */
@@ -163,7 +164,7 @@ void hr__volcano_spread_prepare(struct hr__volcano_session *session, uint32_t ta
 
 /* The plug-ins that decide which nodes a task may use: predicates (selectors and the number of pods), nodegroup (groups
    of nodes by queue), tdm (nodes that may be used only during a part of the day), usage (measured load), and the
-   proportional part of resource-strategy-fit. This part also has the scores of nodegroup, tdm and usage. */
+   proportional part of resource-strategy-fit. The scores of nodegroup, tdm and usage are here, too. */
 
 #define GROUP_SCORE 100.0
 #define ZONE_SCORE 100.0

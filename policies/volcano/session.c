@@ -536,7 +536,7 @@ static const char *check_job(const struct hr__volcano_session *session, uint32_t
   return is_close(&allocated, &session->job_allocated[job]) ? NULL : "the resources of a job differ from its tasks";
 }
 
-/* Whether enough tasks of a job are running, are placed, or need no resources. */
+/* Whether enough tasks of a job have succeeded, are running or placed, or wait but request nothing. */
 static bool is_complete(const struct hr__volcano_session *session, uint32_t job) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   int32_t n = 0;

@@ -414,7 +414,7 @@ static uint32_t ancestor_at(const struct hr__volcano_session *session, uint32_t 
   return queue;
 }
 
-/* The depth of the lowest common ancestor that is neither of the two queues; 0: none. */
+/* The depth of the lowest common ancestor that is neither of the two queues; 0 also if no such ancestor exists. */
 static uint32_t common_depth(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
   uint32_t a = session->capacity[left].depth, b = session->capacity[right].depth, limit = a < b ? a : b, depth = 0;
   for (uint32_t i = 0; i < limit; i++) {

@@ -100,7 +100,7 @@ static inline void hr__volcano_raise(struct hr__volcano_vector *vector, const st
       hr__volcano_set(vector, i, floor->amount[i]);
 }
 
-/* max(0, left - right); only dimensions above 0 are present. */
+/* max(0, left - right). CPU, memory, and the dimensions above 0 are present. */
 struct hr__volcano_vector hr__volcano_exceeding(const struct hr__volcano_vector *left,
                                                 const struct hr__volcano_vector *right);
 
@@ -114,7 +114,8 @@ static inline bool hr__volcano_same(const struct hr__volcano_vector *left, const
 
 /* ---- Comparisons; absent dimensions are 0 ---- */
 
-/* Whether left <= right in every dimension of `left`. */
+/* Whether left <= right in every dimension that is present in `left`. Differences below HR__VOLCANO_TOLERANCE are
+   ignored. */
 bool hr__volcano_less_equal(const struct hr__volcano_vector *left, const struct hr__volcano_vector *right);
 
 /* Whether used <= limit, without tolerance, in all dimensions for which the request is more than 0. Pods are
@@ -126,10 +127,12 @@ static inline bool hr__volcano_within(const struct hr__volcano_vector *used, con
   return true;
 }
 
-/* Whether used <= limit in at least one requested dimension. Pods, and dimensions in which both are 0, are ignored. */
+/* Whether used <= limit, with tolerance, in at least one requested dimension. Pods, and dimensions in which neither
+   `used` nor `limit` is positive, are ignored. */
 bool hr__volcano_within_partly(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
                                const struct hr__volcano_vector *request);
-/* Whether used > limit in at least one dimension that is requested and that is present in the limit. */
+/* Whether used > limit, without tolerance, in at least one requested dimension other than pods. CPU and memory count
+   only if the limit is positive there, and every other dimension only if it is present in the limit. */
 bool hr__volcano_exceeds_partly(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
                                 const struct hr__volcano_vector *request);
 
@@ -308,8 +311,8 @@ struct hr__volcano_snapshot {
 
 /* ---- Configuration ---- */
 
-/* The plug-ins, callbacks and actions of the model. Those that a configuration may name come first, with the same ids;
-   the others are used only by Volcano's own tests. */
+/* The plug-ins, callbacks and actions of the model. Those that a scenario may name come first, with the same ids as in
+   the public header. The additional ones are needed only to run the tests of Volcano on the model. */
 #define HR__VOLCANO_PLUGINS(X)                                                                                         \
   HR_VOLCANO_PLUGIN_TABLE(X)                                                                                           \
   X(RESOURCE_STRATEGY_FIT, "resource-strategy-fit")                                                                    \
@@ -411,7 +414,7 @@ struct hr__volcano_config {
   bool topology_aware_preemption;
   /* The number of nodes that topology-aware preemption compares: a percentage of all nodes, a minimum and a maximum. */
   int32_t candidate_percent, min_candidates, max_candidates;
-  /* Volcano chooses among equal nodes at random. Here, the last one is chosen if this is true, else the first one. */
+  /* Volcano chooses among equal nodes at random. The model chooses the last one if this is true, else the first one. */
   bool prefers_last_node;
 };
 
@@ -456,11 +459,12 @@ uint32_t hr__volcano_victims(const struct hr__volcano_session *session, uint32_t
 uint32_t hr__volcano_preemptable(struct hr__volcano_session *session, uint32_t preemptor, uint32_t *tasks,
                                  uint32_t n_tasks);
 
-/* Verifies the invariants of the session: node and queue totals equal the sums over tasks, and all jobs that were bound
-   in this session are complete if the plug-in gang is enabled. Returns a text with static lifetime that names the first
-   violation; NULL: none. */
+/* Verifies the invariants of the session: no operation is open, the totals of each node and of each job equal the sums
+   over their tasks, and the bound tasks pass hr__volcano_check_binds. Returns a text with static lifetime that names
+   the first violation; NULL: none. */
 const char *hr__volcano_check(const struct hr__volcano_session *session);
-/* Verifies only the tasks that were bound: complete gangs, and queues within their capability. */
+/* Verifies only the tasks that were bound in this session. With the plug-in gang, their jobs must be complete, unless
+   tasks were evicted. With the plug-in capacity, their queues must be within their capability. */
 const char *hr__volcano_check_binds(const struct hr__volcano_session *session);
 
 /* ---- The state of a session ------------------------------------------------------------------------- */

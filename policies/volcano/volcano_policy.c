@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The policy `volcano`: the scheduler Volcano, with one session per period if something has changed, and a cluster
-   autoscaler. A job is a PodGroup whose tasks are pods; it runs when all of them are bound. A session binds and evicts
-   pods. Then the policy stops each job with an evicted pod (or resizes it if it is elastic), and starts each job whose
-   pods were bound. Jobs that wait for resources of evicted pods get them in the next session. See volcano_policy.h for
-   the layout. Source: volcano-sh/volcano, pkg/scheduler. */
+   autoscaler. A job is a PodGroup with pods as tasks; it runs when all of them are bound or, if the job is elastic,
+   enough of them. A session binds and evicts pods. Then the policy stops each job with an evicted pod, and starts each
+   waiting job with enough bound pods. An elastic job that keeps enough pods is resized instead of stopped. Jobs that
+   wait for resources of evicted pods get them in the next session. See volcano_policy.h for the layout. Source:
+   volcano-sh/volcano, pkg/scheduler. */
 
 #include "policies/volcano/volcano_policy.h"
 
@@ -520,7 +521,7 @@ static void forget(struct hr__volcano_policy *volcano, hr_job job) {
   volcano->sums[volcano->kinds[volcano->kind_of[job.id]].queue].n_jobs--;
 }
 
-/* Handles a waiting job that was cancelled. Between sessions, it has no slot. False: out of memory. */
+/* Handles a waiting job that was withdrawn. Between sessions, it has no slot. False: out of memory. */
 static bool withdraw(struct hr__volcano_policy *volcano, hr_job job) {
   if (hr__pods_lists(&volcano->pods, job)) return true; /* the job starts or is rejected in this pass */
   stop_waiting(volcano, job);

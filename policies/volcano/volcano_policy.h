@@ -83,7 +83,7 @@ struct hr__volcano_policy {
   uint32_t kinds_capacity, *listed, n_listed;
   struct hr__volcano_queue_sums *sums; /* by queue */
   uint32_t *first_kind;                /* by queue: its first kind, during the action enqueue */
-  double *asked;                       /* by queue: GPUs that were requested from the autoscaler */
+  double *asked;                       /* by queue: GPUs that were requested from the autoscaler, in thousandths */
   uint32_t *kind_of;                   /* by job */
   uint8_t *phase_of;                   /* by job: enum hr__volcano_waiting */
   uint32_t *slot_of;                   /* by job: slot + 1; 0: none */
