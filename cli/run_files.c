@@ -121,7 +121,8 @@ static enum hr_status find_goals(struct page_facts *facts, const struct hr_repla
   if (status != HR_OK) return no_memory(error);
   facts->goals = calloc(facts->n_results + 1, sizeof *facts->goals);
   for (size_t i = 0; facts->goals && i < facts->n_results; i++)
-    facts->goals[i] = (struct hr_page_goal){facts->results[i].text, facts->results[i].value, facts->results[i].met};
+    facts->goals[i] = (struct hr_page_goal){facts->results[i].text, facts->results[i].value, facts->results[i].met,
+                                            facts->results[i].assumed};
   return facts->goals ? HR_OK : no_memory(error);
 }
 

@@ -515,6 +515,7 @@ static void put_goals(const struct hr_page *page, struct hr__page_json *json) {
     hr__page_text(json, "constraint", page->goals[i].text);
     hr__page_number(json, "value", page->goals[i].value);
     put_bool(json, "met", page->goals[i].met);
+    put_bool(json, "assumed", page->goals[i].assumed);
     hr__page_close(json, '}');
   }
   hr__page_close(json, ']');

@@ -636,7 +636,7 @@ static const struct hr__key plan_keys[] = {
     {"max_candidates", WHOLE(1, 1000000), DEFAULT("10000"), AT(INTEGER, PLAN, max_candidates),
      HELP("A plan with more candidates is refused.")},
     {"max_runs", WHOLE(1, 1e9), DEFAULT("100000"), AT(INTEGER, PLAN, max_runs),
-     HELP("A plan with more runs is refused.")},
+     HELP("Maximum number of runs. If it is reached, the search stops with a note.")},
     {"max_replications", WHOLE(2, 1000), DEFAULT("20"), AT(INTEGER, PLAN, max_replications),
      HELP("Maximum number of replications of each finalist.")},
     END};

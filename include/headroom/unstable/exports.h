@@ -221,6 +221,7 @@ struct hr_page_goal {
   const char *text; /* such as "wait_s.p95 of interactive <= 10 min" */
   double value;     /* value of the metric in the run, in the metric's unit; NAN: unknown */
   bool met;         /* the run meets the goal */
+  bool assumed;     /* the goal is not in the scenario, but added by default */
 };
 
 /* The price of a pool and its source. Texts may be NULL. */

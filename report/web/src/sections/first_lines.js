@@ -126,7 +126,7 @@ const goalItem = (goal) => {
   return el(
     'li',
     { class: goal.met ? 'good' : 'bad', 'data-met': String(goal.met) },
-    `${goal.met ? '✓ met' : '✗ missed'}: ${goal.constraint}`,
+    `${goal.met ? '✓ met' : '✗ missed'}: ${goal.constraint}${goal.assumed ? ', assumed' : ''}`,
     goal.value === null || goal.value === undefined ? ' (unknown)' : ` (${write(goal.value)})`,
   );
 };
