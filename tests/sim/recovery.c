@@ -392,10 +392,10 @@ static void a_blocked_maintenance_waits(void) {
 
 /* ---- Spares ----------------------------------------------------------------------------------------------- */
 
-/* Three nodes, one of them a spare that is up after 7 s. A job on two nodes is stopped at 100 s, when node 0 and node 1
-   fail at the same time. The spare is up at 107 s, and job 1 runs on it for 20 s. At 150 s both nodes are repaired:
-   node 0 is up, so job 0 starts again on it and on the former spare; node 1 becomes the spare. The spare time is 100 s
-   until the failure, and the time from 150 s to the end of the run at 270 s. */
+/* Three nodes, one of them a spare that needs 7 s to come up. A job on two nodes is stopped at 100 s, when node 0 and
+   node 1 fail at the same time. The spare is up at 107 s, and job 1 runs on it for 20 s. At 150 s both nodes are
+   repaired: node 0 is up, so job 0 starts again on it and on the former spare; node 1 becomes the spare. The spare time
+   is 100 s until the failure, and the time from 150 s to the end of the run at 270 s. */
 static void a_spare_replaces_a_node(void) {
   struct world world;
   struct hr_fault_replay replays[] = {{0, 100 * S, 50 * S}, {1, 100 * S, 50 * S}};

@@ -57,7 +57,7 @@ struct hr__market_demand {
   bool is_single, may_use_spot; /* the job needs one node; it accepts a spot pool */
 };
 
-/* A running job on one on-demand node that may return to spot capacity. */
+/* A returning job: a running job on one on-demand node that may be moved to spot capacity. */
 struct hr__returning_job {
   hr_job job;
   hr_pool pool;
@@ -101,10 +101,11 @@ struct hr__market {
   /* next time, besides the entries of `idle` and `patience`, at which nodes may be acquired or jobs moved without an
      event; HR_NEVER_US: none */
   int64_t due_us;
-  /* latest time at which jobs that started in the last pass are considered for a return; HR_NEVER_US: none */
+  /* time of a pass that considers again the jobs that the last pass could not move to spot capacity, because they had
+     started at the same instant; an earlier pass may consider them, too. HR_NEVER_US: no such jobs */
   int64_t retry_us;
   bool uses_time; /* nodes may be acquired at any time without an event, for example because prices change */
-  struct hr__returning_job *returning; /* in no order */
+  struct hr__returning_job *returning; /* not sorted */
   uint32_t n_returning, returning_capacity;
   uint32_t *returning_at; /* by job: index in `returning` + 1; 0: not in the list */
   hr_job *counted;        /* buffer of count_held: the jobs that quotas would admit */
