@@ -107,8 +107,8 @@ struct hr__preemptor {
 /* Creates queue->preemptor, and adds it to the listeners of the queue. False: out of memory. */
 bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *env,
                            const struct hr__preemption_terms *terms);
-/* Called after a pass: requests a wake-up for the time at which the next minimum run time ends; if preemptor->retries,
-   for one microsecond from now. */
+/* Called after a pass: if a job waits, requests a wake-up for the time at which the next minimum run time ends; if
+   preemptor->retries, for one microsecond from now. */
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* Changes the key of a running job. Does nothing without preemption, or if the job may not be preempted. */
 enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t key);
