@@ -3,7 +3,8 @@
  * Jobs that wait for electricity with less carbon or, under the rule all-wait, for reserved capacity. Replicas of
  * services are never held, because they have no end of their own and serve requests at all times. A job that begins to
  * wait is held until its planned start; only then is it added to the queue, where the order and the backfill treat it
- * like any other job. Under the rules wait-awhile and ecovisor, running jobs are stopped when the intensity rises, keep
+ * like any other job. If `early` is set, a held job starts before its planned start if it fits on free capacity that is
+ * paid for anyway. Under the rules wait-awhile and ecovisor, running jobs are stopped when the intensity rises, keep
  * their work, and are held again.
  *
  * Layout: columns by job; a heap of (time, job) for the next change of each held or running job; a list of held jobs in
@@ -334,8 +335,9 @@ static enum hr_status stop(struct hr__queue *queue, const struct hr_view *view, 
   return status == HR_OK ? hr__carbon_job_waits(queue, view, job) : status;
 }
 
-/* Stops a job at the end of its planned steps if it can still end in time, and the pause saves carbon despite the
-   restart. With Ecovisor, the restart is subtracted from the time for which the job may still pause. */
+/* Stops a job at the end of its planned steps if it can still end in time and, under the rule wait-awhile, the pause
+   saves carbon despite the restart. With Ecovisor, the restart is subtracted from the time for which the job may still
+   pause. */
 static enum hr_status pause(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job) {
   struct hr__carbon *carbon = queue->carbon;
   int64_t next_us = next_run(queue, view, job), shift_us = utc_of(carbon, job, 0);

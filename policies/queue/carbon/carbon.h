@@ -18,7 +18,7 @@ enum hr__carbon_rule {
   HR__CARBON_RESERVED_FIRST, /* HR__CARBON_TIME, or start as soon as reserved capacity is free */
   HR__CARBON_CONTIGUOUS,     /* as LOWEST_WINDOW */
   HR__CARBON_INTERRUPTIBLE,  /* run in the steps with the lowest intensity */
-  HR__CARBON_ECOVISOR        /* run while the intensity is below a quantile of the next hours */
+  HR__CARBON_ECOVISOR        /* run while the intensity is below a quantile of the first hours after the submission */
 };
 
 /* The time by which a job must end. */

@@ -374,8 +374,9 @@ static hr_pool pool_of(const struct hr__queue *queue, uint32_t node) {
   return (hr_pool){i};
 }
 
-/* Sets `spare` to the number of empty nodes by pool after all waiting jobs were packed on the capacity that is free or
-   booting. A node that a waiting gang will use together with other nodes is not spare. False: out of memory. */
+/* Sets `spare` to the number of empty nodes by pool after all waiting jobs that quotas admit were packed on the
+   capacity that is free or booting. A node that a waiting gang will use together with other nodes is not spare. False:
+   out of memory. */
 static bool count_spare(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   if (!hr__supply_begin(queue) || hr__supply_pack_all(queue) != HR_OK) return false;
@@ -384,8 +385,8 @@ static bool count_spare(struct hr__queue *queue) {
   return hr__supply_end(queue);
 }
 
-/* Returns whether an idle node of the pool may be released: a spare node remains, and the number of on-demand nodes
-   exceeds their minimum. */
+/* Returns whether an idle node of the pool may be released: a spare node remains and, in an on-demand pool, the number
+   of on-demand nodes exceeds their minimum. */
 static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
   const struct hr__market *market = queue->market;
   if (!hr__market_is_spot(queue, pool.id) && hr__market_n_active_in(queue, false, true) <= market->limits.min_on_demand)

@@ -188,9 +188,10 @@ enum hr_status hr__supply_acquire(struct hr__queue *queue, const struct hr__mark
 uint32_t hr__supply_empty_nodes(const struct hr__queue *queue, uint32_t pool);
 /* Acquires nodes without regard to demands. The supply state must not be in use. */
 enum hr_status hr__supply_request(struct hr__queue *queue, struct hr_moves *moves, uint32_t pool, uint32_t nodes);
-/* Packs all waiting jobs, in the order in which hr__supply_all supplies them. */
+/* Packs all waiting jobs that quotas admit, in the order in which hr__supply_all supplies them. */
 enum hr_status hr__supply_pack_all(struct hr__queue *queue);
-/* Acquires nodes for all waiting jobs that cannot be packed. */
+/* Packs all waiting jobs that quotas admit, and acquires nodes for those that cannot be packed, as far as the rule
+   allows it. */
 enum hr_status hr__supply_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 /* ---- Supply of whole GPUs (counted), and of placements ---- */
