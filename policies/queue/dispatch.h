@@ -284,7 +284,8 @@ struct hr__queue {
   uint32_t n_listeners;
   bool stops; /* the policy may stop jobs before their end */
   bool freed; /* capacity became free since the flag was last reset */
-  /* since the last pass, an event other than a checkpoint or a wake-up has occurred, or a job has begun to wait */
+  /* since the last pass, an event other than a checkpoint or a wake-up has occurred, a job has begun to wait, or the
+     kind of a waiting job has changed */
   bool changed;
   bool woken;       /* since the last call, the policy was woken */
   bool is_timeless; /* a pass decides nothing unless something has `changed`, or the market rule is due */

@@ -4,8 +4,8 @@
  *
  *   start   If the first job in order does not fit, it starts with as many GPUs as fit, at least `min_gpus`.
  *   grow    If no job waits, running jobs get free GPUs, up to `max_gpus`, in the order in which they started. A job
- *           keeps its GPUs and gets others of the same pool: first on its own nodes, then on idle nodes, then on one
- *           node that is partly in use.
+ *           keeps its GPUs and gets others of the same pool: first on its own nodes, then whole idle nodes, then a part
+ *           of one more node.
  *   shrink  If the first job in order does not even fit with `min_gpus`, running jobs return GPUs, beginning with the
  *           job that started last. They return the GPUs above their request or, if these do not suffice, those above
  *           `min_gpus`. The last of these jobs returns as few GPUs as necessary.
@@ -307,8 +307,9 @@ static uint32_t excess(const struct hr__queue *queue, const struct hr_view *view
   return gpus > least ? gpus - least : 0;
 }
 
-/* Takes GPUs from the running job back->job: the smallest number with which the waiting job `first` fits; if `first`
-   does not fit, all back->gpus that the job may return. Sets back->gpus to the number taken. `*fits`: `first` fits. */
+/* Takes GPUs, in whole steps, from the running job back->job, which may return at most back->gpus: the smallest number
+   with which the waiting job `first` fits; if `first` does not fit, the largest number. Sets back->gpus to the number
+   taken. `*fits`: `first` fits. */
 static enum hr_status take_until_fits(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                       struct elastic_gift *back, hr_job first, bool *fits) {
   uint32_t step = hr_cluster_sizes(queue->cluster, back->job).step, most = back->gpus;

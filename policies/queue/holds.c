@@ -12,8 +12,9 @@
  *
  * If the placement rule selects a node on which the job must not start, the job gets other nodes. If no other nodes
  * have room, the job is held: it leaves the queue, and later jobs may start, as with reservations of Slurm. A held job
- * returns to the queue when it fits on other nodes, or when the reason (maintenance, exclusion or wait for data) has
- * ended. Preemption and the backfill `easy` change this rule (may_return, hr__holds_release).
+ * returns to the queue when it, or a shorter job of its kind (see below), fits on other nodes. When the reason of some
+ * held job (maintenance, exclusion or wait for data) has ended, all held jobs return, except those that still wait for
+ * data. Preemption and the backfill `easy` change these rules (may_return, hr__holds_release).
  *
  * Jobs with limits longer than the time between two maintenance periods of a node ignore this maintenance
  * (hr_maintenance_ahead). Held jobs form kinds (struct held_kind). The jobs of a kind have equal requests, ignore the
@@ -78,7 +79,7 @@ struct hr__holds {
   uint32_t n_kinds, kinds_capacity;
   uint32_t *place;         /* by job */
   struct hr_capacity *own; /* the free capacity without the nodes that a job must not use; counted allocation only */
-  uint64_t gain;           /* counts the events that may free capacity */
+  uint64_t gain;           /* counts the events that may free capacity, and the changes of the places of data */
   uint64_t tried;          /* the gain at which the kinds were last tried */
   int64_t until_us;        /* see hr__holds_until_us */
 };

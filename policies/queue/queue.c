@@ -334,8 +334,8 @@ static bool run_requests_passes(const struct hr__queue *queue) {
 }
 
 /* Returns whether a pass decides nothing if jobs have only written checkpoints since the last pass, and the market rule
-   is not due. This requires the backfill `skip` and an order with fixed keys: jobs that did not fit in the last pass
-   still do not fit. */
+   is not due. This requires the backfill `skip`, an order with keys that do not depend on time, and no module that acts
+   at certain times. Jobs that did not fit in the last pass then still do not fit. */
 static bool is_timeless(const struct hr__queue *queue) {
   const struct hr__order *order = queue->order;
   bool uses_time = queue->preemptor || queue->carbon || queue->elastic || queue->holds || queue->locality;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Waiting jobs by shape and subqueue: see waiting.h. Shapes are found by request in a hash map. The shapes with waiting
- * jobs are in an unordered list. Each shape stores its first job, so that a pass needs to read only one job per shape.
+ * jobs that are not parked are in an unordered list. Each shape stores its first job, so that a pass needs to read only
+ * one job per shape.
  * The subqueues of a shape are in a tree, sorted by the keys of their first jobs, with the minimum value of each
  * subqueue. A bounded search descends in this tree to a subqueue, and then in the tree of that subqueue to a job.
  *

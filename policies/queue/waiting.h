@@ -4,7 +4,8 @@
 
 /*
  * The waiting jobs, by request. Jobs with the same request (number of GPUs and kind) have one shape: if the first job
- * of a shape does not fit, no job of the shape fits.
+ * of a shape does not fit, no job of the shape fits. Exception: with the backfill `strict`, all jobs have one shape,
+ * whatever they request, because only the first job in order may start.
  *
  * The jobs of a shape are divided into subqueues in three cases: the keys of waiting jobs change (for example with the
  * usage of their tenant), there are quotas, or jobs of different priorities must be separate. The order of the jobs
@@ -149,8 +150,8 @@ struct hr__eased {
    except those with a bound in `last` or `earlier`. */
 struct hr__refusals {
   int64_t bound;
-  /* last: the bounds and nodes that became easier at the last update. earlier: those that became easier between the
-     refusals and the last update */
+  /* last: the bounds for which there may be more room since the last update, and the nodes with this room. earlier:
+     the same for the time from the refusals to the last update */
   struct hr__eased last, earlier;
   uint32_t needed; /* GPUs that a node must have so that the jobs may use it; 0: not determined */
   uint32_t pass;   /* number of the last pass in which the other members were updated */
@@ -164,9 +165,9 @@ struct hr__ranked_place {
   uint64_t n_eased;      /* the position is valid while preemptor->n_eased has this value */
 };
 
-/* The waiting jobs with the same request. */
+/* The waiting jobs with the same request; with the backfill `strict`, all waiting jobs. */
 struct hr__shape {
-  uint32_t gpus, kind;          /* kind: see hr__kind */
+  uint32_t gpus, kind;          /* kind: see hr__kind; both 0 with the backfill `strict` */
   uint32_t number;              /* index in waiting->shapes */
   uint32_t gain;                /* index in gains->last (struct hr__gains); 0: not determined */
   uint64_t unfit;               /* gains->count when the shape was last found not to fit; 0: never */

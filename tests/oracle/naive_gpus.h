@@ -16,11 +16,11 @@
  * preemption with other markets than static. The run aborts with a message if a rule is not implemented.
  *
  * Some rules are not in these documents. They were found by comparison with Headroom:
- * - A restarted job is expected to end when its limit minus its kept work has passed. Its full limit counts until it
- *   is placed.
+ * - A restarted job is expected to end when its limit minus its kept work has passed. Before a restart, reservations
+ *   and checks of whether it ends in time use its full limit.
  * - Under preemption by priority, EASY tries all jobs again after a start, if jobs are not ordered by priority.
- * - In the search for victims, a job is not tried if a job with the same request (and tenant or priority) was
- *   refused.
+ * - In the search for victims, a job is not tried if a job with the same request and tenant was refused. Under
+ *   preemption by priority with another order, this is true only if both jobs have the same priority.
  * - If the only reason not to stop a job is that it has just started, another pass follows one microsecond later.
  * - Of equal victims, the one with the higher number is stopped first.
  * - A gang with MIG gets the layout with the most sufficient instances on each GPU without tasks, even if the present
@@ -133,7 +133,7 @@ struct naive_gpus_input {
   struct naive_gpus_quota quota[NAIVE_GPUS_TENANTS]; /* by tenant */
   struct naive_gpus_rules rules;
   bool continuous; /* interrupted jobs keep their work, else they lose all of it */
-  bool strict;     /* MIG instances are for jobs that name their profile, and only for these */
+  bool strict;     /* only jobs that name a MIG profile may use instances */
 };
 
 /* ---- Output ---- */

@@ -29,9 +29,9 @@ struct naive_elastic {
 
 enum { NAIVE_TIMERS = 4000 };
 
-/* Times at which a pass takes place although no job or node changes. Later times are not removed, even if they no
-   longer matter. protected  ends of the times in which jobs may not be stopped timer      the scheduled passes wake the
-   last pass that the market rule scheduled */
+/* Times at which a pass takes place although no job or node changes. Future times are not removed, even if they no
+   longer matter. `protected`: ends of the times in which jobs may not be stopped. `timer`: the scheduled passes.
+   `wake`: the time of the last pass that the market rule scheduled. */
 struct naive_timers {
   int n_protected, n_timers;
   int64_t protected[NAIVE_TIMERS], timer[NAIVE_TIMERS], wake;
@@ -46,11 +46,13 @@ struct naive_engine {
   long used[NAIVE_GPUS_TENANTS]; /* milli-GPUs that running jobs request, by tenant */
   struct naive_elastic node[NAIVE_GPUS_NODES];
   struct naive_timers *timers;
-  bool retries;               /* the only reason not to stop some job was that it started at this instant */
-  bool changed;               /* a job began to wait or has left, or a node or an offer changed, at this instant */
-  int64_t returns_at;         /* when jobs that have just started may return to spot nodes; NAIVE_NEVER: none */
-  int n_idled;                /* the next idle_number */
-  int step[NAIVE_GPUS_POOLS]; /* the present entry of the levels */
+  bool retries; /* the only reason not to stop some job was that it started at this instant */
+  bool changed; /* a job began to wait or has left, or a node or an offer changed, at this instant */
+  /* time of a pass that considers again the jobs that could not be moved to spot nodes because they had just started;
+     NAIVE_NEVER: no such jobs */
+  int64_t returns_at;
+  int n_idled;                      /* the next idle_number */
+  int step[NAIVE_GPUS_POOLS];       /* the present entry of the levels */
   int64_t stable[NAIVE_GPUS_POOLS]; /* time from which the pool has been available; NAIVE_NEVER: it is not available */
   int n_returning, returning[NAIVE_GPUS_JOBS];
   int n_demands, demand[NAIVE_GPUS_JOBS]; /* by demand: a job with its request */

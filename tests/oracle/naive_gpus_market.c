@@ -334,7 +334,8 @@ static void release_idle(struct naive_engine *e) {
 
 /* ---- Return to spot nodes --------------------------------------------------------------------------- */
 
-/* A job that has just started cannot be moved. It is considered again after spot_hold. */
+/* Returns whether a job should be moved: the remaining time until its limit must exceed spot_hold. A job that has just
+   started cannot be moved. It is considered again after spot_hold (after 1 us if spot_hold is 0). */
 static bool is_worth_moving(struct naive_engine *e, int job) {
   const struct naive_live *live = &e->job[job];
   if (naive_limit(e, job) - (live->done + e->now - live->start) <= e->in->rules.spot_hold) return false;

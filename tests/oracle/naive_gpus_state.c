@@ -371,7 +371,7 @@ static bool place_all(const struct naive_gpus_input *in, const struct naive_stat
   return true;
 }
 
-/* More tasks than the CPUs and the memory of the nodes of a group can limit. */
+/* A number of tasks that is larger than any limit that follows from the CPUs and the memory of a group. */
 enum { NAIVE_UNLIMITED = 1000000 };
 
 /* Returns the number of tasks that fit into a group, one after the other; NAIVE_UNLIMITED if a task uses nothing that

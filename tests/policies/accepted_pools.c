@@ -194,9 +194,8 @@ static void fallback_allows_replacement(void) {
   CU_ASSERT(mig.pool[1] == HR_NONE && mig.reason[1] == HR_REASON_MIG_PROFILE);
 }
 
-/* The fallback is only for jobs for which the cluster has no instance. Job 0 runs in the pool with MIG, although the
-   pool of whole GPUs is first and free.
- */
+/* With `mig_fallback`, a whole GPU replaces an instance only if the cluster has no such instance. Job 0 runs in the
+   pool with MIG, although the pool of whole GPUs is first and free. */
 static void instances_are_preferred(void) {
   struct seen both = run(1, 1, true);
   CU_ASSERT_EQUAL(both.pool[0], MIG_POOL);

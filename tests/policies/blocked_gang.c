@@ -36,9 +36,9 @@ static struct hr_result *run_two(const char *policy, struct hr_pool_spec *pool, 
   return result;
 }
 
-/* One node has three GPUs with two equal parts each, in total six parts. Each of three tasks needs a part of two
-   different GPUs. The rule fills GPUs one after the other: the first two tasks use both parts of GPUs 0 and 1, so the
-   third task finds free parts only on GPU 2. */
+/* One node has three GPUs with two equal parts each, in total six parts. Each of three tasks needs one part on each of
+   two different GPUs. The rule fills GPUs one after the other: the first two tasks use both parts of GPUs 0 and 1, so
+   the third task finds free parts only on GPU 2. */
 static void blocked_gang_is_rejected(void) {
   static char name[] = "pool", gpu[] = "GPU";
   struct hr_pool_spec pool = {.name = name,

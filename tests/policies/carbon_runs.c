@@ -142,8 +142,8 @@ static uint32_t reserved_in_use(const struct world *world, int64_t t) {
   return sum;
 }
 
-/* Returns the number of free reserved nodes that a waiting job knows of: `free_now` minus the nodes that became free
-   within the lag. */
+/* Returns the number of free reserved nodes that a waiting job can use: `free_now` minus the nodes that became free
+   within the last `lag_us` ticks. */
 static uint32_t seen(const struct world *world, int64_t t, uint32_t free_now) {
   uint32_t freed = 0;
   for (int i = 0; i < N_JOBS; i++)

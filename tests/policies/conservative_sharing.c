@@ -117,8 +117,8 @@ static void single_gpu_nodes_equal_counted_nodes(void) {
 
 /* ---- Partial and full plans ------------------------------------------------------------------------- */
 
-/* Adds jobs that wait in a long queue: small and large jobs. Limits are at least the run times. `overruns`: the limits
-   of some jobs are shorter than their run times. `shares`: some jobs request a share of a GPU. */
+/* Adds jobs that wait in a long queue: small and large jobs. `overruns`: the limits of some jobs are shorter than
+   their run times; otherwise, limits are at least the run times. `shares`: some jobs request a share of a GPU. */
 static void add_crowd(struct lab_dice *dice, uint32_t max_gpus, bool shares, bool overruns) {
   uint32_t exact = lab_roll(dice, 101), gap = 1 + lab_roll(dice, 40);
   int64_t at_us = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rules of the policy `deadline` on small random records of spot capacity. If the time to the deadline is enough
-   for the work and two changes of nodes, no rule misses the deadline. The omniscient rule pays the minimum cost; an
-   exhaustive search over all ways to use each time step finds this minimum. Both hold with ticks, too. */
+/* The rules of the policy `deadline` on small random records of spot capacity. The omniscient rule pays the minimum
+   cost; an exhaustive search over all ways to use each time step finds this minimum. If decisions can be made in each
+   step, and the time to the deadline is enough for the work and two changes of nodes, no rule misses the deadline. */
 
 #include "spot_job.h"
 
@@ -35,7 +35,8 @@ static int64_t cost_to_tick(const struct deadline_case *c, uint32_t time, uint32
   return cost;
 }
 
-/* Returns whether the job may move at `time`. Between ticks it only loses spot capacity that is not available. */
+/* Returns whether the job may change from `place` to `next` at `time`, or stay if these are equal. Between ticks, the
+   only change is the loss of a spot node: from SPOT to NOWHERE. */
 static bool may_move(const struct deadline_case *c, uint32_t time, uint32_t place, uint32_t next) {
   if (next == SPOT && !c->available[time]) return false;
   if (next == place || c->tick == 0 || time % c->tick == 0) return true;

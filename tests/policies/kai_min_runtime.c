@@ -33,8 +33,9 @@ static int64_t by_victim(uint32_t victim) {
   return hr__kai_reclaim_min_runtime(tree, B_ONE, victim, HR_KAI_RECLAIM_QUEUE, 99);
 }
 
-/* The minimum run time is that of the victim's ancestor directly below the lowest common ancestor of both queues, or of
-   the next ancestor that has a value. If none has a value, it is the default (99). */
+/* Let Q be the victim's queue, or its ancestor, that is directly below the lowest common ancestor of both queues. The
+   minimum run time is that of Q or, if Q has none, that of the nearest ancestor of Q that has one. If none has one, it
+   is the default (99). */
 static void reclaim_by_ancestor(void) {
   grow();
   CU_ASSERT_EQUAL(by_ancestor(A_ONE, B_ONE), 20);

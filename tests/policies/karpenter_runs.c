@@ -546,7 +546,7 @@ static void spot_nodes_are_replaced_by_spot_nodes(void) {
   }
 }
 
-/* Two spot nodes are replaced by one. The minimum of 15 pools does not apply to this case. */
+/* Two spot nodes are replaced by one if this is enabled. The minimum of 15 pools does not apply to this case. */
 static void several_spot_nodes_become_one(void) {
   for (int is_allowed = 0; is_allowed <= 1; is_allowed++) {
     struct world world;

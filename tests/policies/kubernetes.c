@@ -251,7 +251,8 @@ static void a_pod_evicts_the_youngest_of_the_lowest_priority(void) {
   hr_result_destroy(result);
 }
 
-/* A pod that failed at 1 s and at 2 s is in back-off for 2 s when GPUs become free at 3 s: it starts at 4 s. */
+/* A pod could not be scheduled at 1 s, nor at 2 s. From 2 s on, its back-off lasts 2 s. So it starts at 4 s, although
+   enough GPUs are free from 3 s on. */
 static void a_pod_waits_for_its_back_off(void) {
   const struct small_run run = {.n_jobs = 4,
                                 .submit_s = {0, 0, 0, 1},

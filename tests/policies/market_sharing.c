@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Acquisition and release of nodes by the queue policy with per-GPU allocation or topology constraints: small cases
-   computed by hand, to the second; the same runs in counted and per-GPU allocation; and random worlds in checked mode,
-   in which the time of all nodes equals the times between their events. */
+   computed by hand, to the second; the same runs in counted and per-GPU allocation; and random worlds in checked mode.
+   In the runs of the last two kinds, the result must state the up time that follows from the events of nodes. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -222,8 +222,8 @@ static void shared_jobs_return_to_one_spot_node(void) {
   finish();
 }
 
-/* Sets MIG in both pools. Unless instances are created on demand, GPUs begin with seven 1g. With `dynamic`, an empty
-   GPU can get a 4g and a 3g instead. */
+/* Sets MIG in both pools. Unless instances are created on demand, GPUs begin with seven instances of 1g. With
+   `dynamic`, an empty GPU can get one instance of 4g and one of 3g instead. */
 static void split(enum hr_mig_mode mode) {
   const struct brute_type *type = &brute_types[2];
   static const char *const layouts[] = {"7x1g.10gb", "4g.40gb,3g.40gb"};
@@ -363,7 +363,8 @@ static void draw_policy(uint32_t n_placements) {
   queue_set_number(&world.choice, "spot_hold_s", 1 + draw(200));
 }
 
-/* The time of all nodes of a pool equals the sum over their events. */
+/* Checks that the up time of a pool in the result equals the sum of the times from the acquisition of each node to its
+   release or failure, or to the end of the run. */
 static void check_node_time(uint32_t pool) {
   int64_t since_us[POOLS * NODES], sum_us = 0;
   for (uint32_t i = 0; i < POOLS * NODES; i++) since_us[i] = -1;
@@ -488,8 +489,8 @@ static void explain_again(void) {
   holds_finish(&holds);
 }
 
-/* Every job ends, and the time of nodes is the sum over their events. Checked mode verifies the invariants of the
-   engine. */
+/* Every job ends, and the up times of the pools are correct (check_node_time). Checked mode verifies the invariants of
+   the engine. */
 static void random_worlds(void) {
   for (uint32_t seed = 0; seed < 320; seed++) {
     hr__stream_init(&draws, seed, 1, 0, 0);

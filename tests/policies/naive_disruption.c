@@ -8,7 +8,7 @@
 /* ---- Removal ---- */
 
 /* Returns whether the budget applies now to removals for this reason. With `every_min`, it applies for `active_s`
-   seconds after each minute of an hour that is a multiple of `every_min`. */
+   seconds from the minutes 0, every_min, 2 * every_min, ... of each hour on. */
 static bool applies(const struct naive_model *model, const struct naive_node_pool *pool, enum naive_reason reason) {
   const int64_t now_s = model->now_us / S;
   if (!pool->limits[reason]) return false;

@@ -59,8 +59,8 @@ static void start_jobs(struct naive_model *model) {
 
 /* ---- Nodes ---- */
 
-/* Removes a node; its jobs start again elsewhere. A batch that ends now ends before the removal, although a job that is
-   submitted now still extends it. */
+/* Removes a node; its jobs start again elsewhere. If the open batch ends at this instant, it ends before the removal,
+   so the jobs of the node begin a new batch. (A job that is submitted at this instant is still in the old batch.) */
 void naive_remove_node(struct naive_model *model, uint32_t at) {
   struct naive_node *node = &model->nodes[at];
   if (model->batch_is_open && model->batch_end_us == model->now_us) {

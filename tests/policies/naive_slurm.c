@@ -106,8 +106,8 @@ static void release(uint32_t *used, const struct hr__slurm_running *running) {
   for (uint32_t i = 0; i < running->shape.nodes; i++) used[running->nodes[i]] -= gpus_on(&running->shape, i);
 }
 
-/* Returns the time to which the length of each batch is added: the first multiple of FIRST_BATCH_US, as a date, after
-   `end_us`, the end of the first running job. */
+/* Returns the time to which the length of each batch is added: the first time after `end_us` that is a multiple of
+   FIRST_BATCH_US since 1970. `end_us`: the end of the first running job. */
 static int64_t batch_base(const struct naive_nodes *nodes, int64_t end_us) {
   int64_t into_us = (end_us + nodes->origin_us) % FIRST_BATCH_US;
   return end_us + FIRST_BATCH_US - (into_us < 0 ? into_us + FIRST_BATCH_US : into_us);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A slow model of whole runs of Slurm: time advances second by second, the queue is sorted in each pass, the usage of
- * limits is counted again for each test, and the fair tree is ranked by recursion.
+ * A slow model of whole runs of Slurm: time advances second by second, the queue is sorted in each pass, the usage that
+ * limits restrict is counted again for each test, and the fair tree is ranked by recursion.
  */
 
 #include "naive_slurm.h"
@@ -218,7 +218,8 @@ static uint32_t list_victims(struct naive_run *run, const struct naive_job *job,
   return n;
 }
 
-/* Returns the number of victims, in order, that must be stopped until the job fits; 0: it never fits. */
+/* Returns how many victims, from the first one of the list on, must be stopped so that the job fits; 0: it does not fit
+   even if all are stopped. */
 static uint32_t victims_needed(struct naive_run *run, const struct naive_job *job, uint64_t set,
                                const struct naive_victim *list, uint32_t n, uint64_t *chosen) {
   uint32_t used[NAIVE_NODES], needed = 0;

@@ -266,7 +266,7 @@ static void quotas_hold(void) {
   world.of_pool[0][0] = true;
   world.quotas[0] = (struct hr_scaling_quota){.max_gpus = 5, .of_pool = world.of_pool[0]};
   struct outcome outcome = run(&world);
-  /* two nodes at 70 s, and again after 100 s */
+  /* two jobs start at 70 s, and the other two when these end, 100 s later */
   for (uint32_t i = 0; i < 4; i++) CU_ASSERT_EQUAL(outcome.result->start_us[i], (i < 2 ? 70 : 170) * S);
   CU_ASSERT_EQUAL(outcome.result->pools[0].launches, 2);
   hr_result_destroy(outcome.result);

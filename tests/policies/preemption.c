@@ -47,8 +47,9 @@ static void work_after_the_last_checkpoint_is_lost(void) {
   lab_finish(&lab);
 }
 
-/* A job writes 30,000 checkpoints of 3 s, one after each 10 s of work. It is stopped at various times of a period, for
-   62 s (50 s of work and four checkpoints). All sums follow from the number of complete periods of 13 s. */
+/* Job 0 writes 30,000 checkpoints of 3 s, one after each 10 s of work. Job 1 preempts it at various times of a period,
+   and runs for 62 s (50 s of work and four checkpoints). All sums follow from the number of complete periods of 13
+   s. */
 static void very_many_checkpoints_have_a_closed_form(void) {
   const int64_t work = 10 * S, period = 13 * S, all = 30001 * work;
   static const int64_t rests[] = {0, 1, 5 * S, 10 * S - 1, 10 * S, 10 * S + 1, 13 * S - 1};

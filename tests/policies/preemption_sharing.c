@@ -410,8 +410,8 @@ static uint32_t add_gang(int64_t at_s, uint32_t tasks, uint32_t profile, enum hr
   return job;
 }
 
-/* The islands are GPUs 0 and 1 (4 x 1g, 2g and 2 x 1g) and GPUs 2 and 3 (4 x 1g, 4g). So they have 6 and 4 instances of
-   1g. */
+/* Island 0 has GPU 0 with 4 x 1g, and GPU 1 with 2g and 2 x 1g. Island 1 has GPU 2 with 4 x 1g, and GPU 3 with 4g. So
+   the islands have 6 and 4 instances of 1g. */
 static void room_of_islands_is_counted_in_instances(void) {
   begin(1, 4, HR_SHARING_MIG);
   split(HR_MIG_STATIC, (const uint8_t[8]){0, 3, 0, 1});

@@ -94,7 +94,8 @@ static void mistyped_settings_get_suggestions(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "kueue, fifo"));
 }
 
-/* The rules of `deadline` were values of `market` of `queue`. Parameters may be set in any order. */
+/* The rules of the policy `deadline` were formerly values of the parameter `market` of the policy `queue`. These values
+   still select `deadline`, whether other parameters are set before or afterwards. */
 static void former_market_rules_select_the_policy(void) {
   struct hr_policy_choice choice;
   struct hr_error error = {0};

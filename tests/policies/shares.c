@@ -143,8 +143,9 @@ static double level(const struct tree *tree, uint32_t tenant) {
   return sum * 1e6 / tree->weight[tenant];
 }
 
-/* Returns the number of accounts that precede an account. These are the users of tenants with less usage / weight, and
-   the users with less usage of tenants with equal usage / weight, including its own tenant. */
+/* Returns the number of accounts that precede an account. These are all users of tenants with less usage / weight than
+   its own tenant. In addition, of its own tenant and of tenants with equal usage / weight, these are the users with
+   less usage. */
 static uint32_t rank_of(const struct tree *tree, uint32_t of) {
   uint32_t before = 0;
   for (uint32_t i = 0; i < tree->n_accounts; i++) {

@@ -249,8 +249,8 @@ static void counts_elastic_and_queued_resources(void) {
 
 /* ---- Evictions ---- */
 
-/* Two queues use 2 of 4 cores each and deserve 1. The third queue reclaims from the queue with the lower priority,
-   which is queue 0. */
+/* Two queues use 2 of 4 cores each, and deserve 1 core each. The third queue reclaims from the queue with the lower
+   priority, which is queue 0. */
 static void reclaim_with(bool is_open, uint32_t *first, uint32_t *second) {
   static struct cluster cluster;
   static const int32_t priorities[] = {5, 10, 1};

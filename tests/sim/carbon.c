@@ -4,8 +4,10 @@
  * - cases that are computed by hand;
  * - OpenDC's tests of carbon and of batteries, with OpenDC's expected values;
  * - random batteries, compared with a naive battery;
- * - random worlds, in which all amounts must add up exactly. The carbon of jobs is compared with a sum over their
- *   seconds. All runs are in checked mode.
+ * - random worlds, in which all amounts must add up exactly. The carbon of jobs with a single attempt is compared with
+ *   a sum over their seconds.
+ *
+ * All runs are in checked mode.
  */
 
 #include "base/random.h"
@@ -120,7 +122,7 @@ static void carbon_as_in_opendc(void) {
 /* Vessim issue 145: a run begins before the first stamp of a series and ends after the last one. The series has the
    stamps 1,000 s and 2,000 s, and the run begins at 500 s of the series. So the intensity is 1 g/kWh until 1,500 s of
    the run, and 3 g/kWh from then on. The node fails at 1,500 s and is repaired at 2,000 s. Its power is 900 W, and 0
-   while it is failed. The job of 1,400 s loses its first 500 s and ends at 3,400 s. */
+   while it is failed. The job of 1,400 s starts at 1,000 s, loses the 500 s until the failure, and ends at 3,400 s. */
 static void a_run_outlasts_its_series(void) {
   struct world world = empty_world();
   world.power.gpu_idle_w = world.power.gpu_max_w = 900;
@@ -176,8 +178,8 @@ static void embodied_and_facility(void) {
 /* ---- Batteries ---- */
 
 /* OpenDC's BatteryTest 1 to 4 (rows opendc.batt1 to opendc.batt4 of validation_expected.csv): a task of 150 W, and a
-   battery that is empty at first and charges with 1,000 W. The intensity changes at 600 s. Each task runs for at most
-   600 s, and then for at most 1,080 s. */
+   battery that is empty at first and charges with 1,000 W. The intensity changes at 600 s. Each case has two runs, in
+   which the task is cut after 600 s and after 1,080 s if it is longer. */
 static void batteries_as_in_opendc(void) {
   static const struct {
     double capacity_kwh, threshold;

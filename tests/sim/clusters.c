@@ -385,7 +385,7 @@ static void schedules(void) {
 
 /* hr__cron_next returns the first instant of a schedule after a time. hr__karpenter_constant_until returns a time
    before which a budget neither becomes active nor inactive. An inactive budget becomes active at this time. An active
-   budget becomes inactive at this time if instants are further apart than its duration (texts 1 and 4). */
+   budget becomes inactive at this time if instants are further apart than its duration (texts[1] and texts[4]). */
 static void next_instants(void) {
   static const char *const texts[] = {
       "*/15 9-17 * * mon-fri", "0 0 29 2 *", "30 4 1,15 * fri", "@hourly", "@weekly", "* * * * *", "59 23 31 12 *"};

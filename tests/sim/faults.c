@@ -150,10 +150,10 @@ static enum hr_status create_nothing(const struct hr_policy_env *env, void **sel
   return HR_OK;
 }
 
-/* A job works from 20 s. Its node fails at 100 s, which is detected at 150 s; the repair ends at 170 s. At 110 s the
-   policy stops the job, which cannot save its work on the failed node. Without checkpoints, all 80 s of work are lost,
-   and the job ends at 170 + 90 s. With a checkpoint after each 30 s of work, 20 s are lost, and the job ends at 170 +
-   30 s. */
+/* A job of 90 s works from 20 s. Its node fails at 100 s, which is detected at 150 s; the repair ends at 170 s. At 110
+   s the policy stops the job, which cannot save its work on the failed node. Without checkpoints, all 80 s of work are
+   lost, and the job ends at 170 + 90 s. With a checkpoint after each 30 s of work, 20 s are lost, and the job ends at
+   170 + 30 s. */
 static void a_job_that_hangs_is_preempted(void) {
   static const struct hr_policy_ops ops = {.abi = HR_POLICY_ABI,
                                            .size = sizeof ops,
@@ -185,10 +185,10 @@ static void a_job_that_hangs_is_preempted(void) {
   }
 }
 
-/* A checkpoint after each 30 s of work takes 5 s. Until the failure at 100 s, the job works from 0 to 30, 35 to 65 and
-   70 to 100 s. The third checkpoint is not written, so 30 s are lost. The repair ends at 130 s and the restart at 134
-   s, with 90 s of work left. The job works from 134 to 164, 169 to 199 and 204 to 230 s. Then a failure loses 26 s.
-   After the repair and the restart, the job works from 264 to 294 s and ends. */
+/* A job of 150 s writes a checkpoint for 5 s after each 30 s of work. Until the failure at 100 s, it works from 0 to
+   30, 35 to 65 and 70 to 100 s. The third checkpoint is not written, so 30 s are lost. The repair ends at 130 s and the
+   restart at 134 s, with 90 s of work left. The job works from 134 to 164, 169 to 199 and 204 to 230 s. Then a failure
+   loses 26 s. After the repair and the restart, the job works from 264 to 294 s and ends. */
 static void work_since_the_checkpoint_is_lost(void) {
   struct world world;
   world_init(&world, 1, 1, 1);
@@ -209,8 +209,8 @@ static void work_since_the_checkpoint_is_lost(void) {
   world_finish(&world);
 }
 
-/* Two nodes fail at 100 s; one person repairs them in 50 s each. The job needs both nodes, so it continues at 200 s,
-   when the second node is repaired, with 20 s of work left. */
+/* Two nodes fail at 100 s; one person repairs them in 50 s each. The job of 120 s needs both nodes, so it continues at
+   200 s, when the second node is repaired, with 20 s of work left. */
 static void a_crew_repairs_one_after_the_other(void) {
   struct world world;
   world_init(&world, 2, 1, 1);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Jobs that wait in several clusters, or are sent to another cluster while they wait:
- * - In 1,000 random worlds, a simple simulation of FIFO clusters with these routers gives the same starts.
+ * - In 1,000 random worlds, a simple simulation of FIFO clusters with the routers that do this gives the same starts.
  * - Single-GPU jobs that wait in all clusters start as in one pool of all nodes.
- * - The rules of the affinity router select the clusters of tenants. Runs are in checked mode.
+ * - The rules of the affinity router select the clusters of tenants.
+ *
+ * Runs are in checked mode.
  */
 
 #include "harness.h"

@@ -150,9 +150,9 @@ static void jobs_give_up(void) {
 
 /* ---- Corruption ------------------------------------------------------------------------------------------- */
 
-/* Checkpoints after each 30 s, at no cost. The node corrupts results from 100 s on, when 90 s are kept. This is found
-   at 150 s: the job returns to 90 s, although 150 s were saved, and loses 60 s. After the repair at 160 s, 110 s are
-   left: it ends at 270 s. The second failure, at 260 s, would be found at 310 s. */
+/* A job of 200 s writes checkpoints after each 30 s, at no cost. The node corrupts results from 100 s on, when 90 s are
+   kept. This is found at 150 s: the job returns to 90 s, although 150 s were saved, and loses 60 s. After the repair at
+   160 s, 110 s are left: it ends at 270 s. The second failure, at 260 s, would be found at 310 s. */
 static void corrupted_checkpoints_are_lost(void) {
   struct world world;
   struct hr_fault_class class_ = {.share = 1, .corrupts = true, .detect = fixed(50), .repair = fixed(10)};
@@ -205,9 +205,9 @@ static void stopped_jobs_wait_at_their_place(void) {
 
 /* ---- Excluded nodes --------------------------------------------------------------------------------------- */
 
-/* Job 0 is stopped on node 0 at 100 s; the node is repaired at 110 s, and job 1 has the other node until 200 s. Without
-   exclusion, job 0 returns to node 0 immediately. If node 0 is excluded for 1,000 s, job 0 waits for the other node. If
-   node 0 is excluded for 50 s, job 0 waits until 150 s. */
+/* Job 0 of 300 s is stopped on node 0 at 100 s and loses its work; the node is repaired at 110 s, and job 1 has the
+   other node until 200 s. Without exclusion, job 0 returns to node 0 immediately. If node 0 is excluded for 1,000 s,
+   job 0 waits for the other node. If node 0 is excluded for 50 s, job 0 waits until 150 s. */
 static void a_job_does_not_return_to_a_node(void) {
   static const char *const nodes[] = {"0", "1", "1"}, *const seconds[] = {NULL, "1000", "50"};
   static const int64_t ends_s[] = {110 + 300, 200 + 300, 150 + 300};
@@ -235,8 +235,8 @@ static void a_job_does_not_return_to_a_node(void) {
 }
 
 /* Plans do not know when a repair ends. Node 0 is failed from 10 s to 200 s. Job 0 needs both nodes and has no
-   reservation, so job 1 starts on the other node, and job 0 starts after it. A plan that knew the end of the repair
-   would have reserved both nodes at 200 s. */
+   reservation, so job 1, of 1,000 s, starts on the other node, and job 0 starts after it. A plan that knew the end of
+   the repair would have reserved both nodes at 200 s. */
 static void plans_do_not_know_repairs(void) {
   static const char *const policies[] = {"easy", "conservative", "slurm"};
   for (uint32_t i = 0; i < sizeof policies / sizeof *policies; i++) {
@@ -392,10 +392,10 @@ static void a_blocked_maintenance_waits(void) {
 
 /* ---- Spares ----------------------------------------------------------------------------------------------- */
 
-/* Three nodes, one of them a spare that is up after 7 s. A job on two nodes is stopped at 100 s, when node 0 and node 1
-   fail at the same time. The spare is up at 107 s, and job 1 runs on it for 20 s. At 150 s both nodes are repaired:
-   node 0 is up, so job 0 starts again on it and on the former spare; node 1 becomes the spare. The spare time is 100 s
-   until the failure, and the time from 150 s to the end of the run at 270 s. */
+/* Three nodes, one of them a spare that needs 7 s to come up. A job on two nodes is stopped at 100 s, when node 0 and
+   node 1 fail at the same time. The spare is up at 107 s, and job 1 runs on it for 20 s. At 150 s both nodes are
+   repaired: node 0 is up, so job 0 starts again on it and on the former spare; node 1 becomes the spare. The spare time
+   is 100 s until the failure, and the time from 150 s to the end of the run at 270 s. */
 static void a_spare_replaces_a_node(void) {
   struct world world;
   struct hr_fault_replay replays[] = {{0, 100 * S, 50 * S}, {1, 100 * S, 50 * S}};

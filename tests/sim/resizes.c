@@ -150,8 +150,8 @@ static bool can_grow(const struct hr_view *view, hr_job job) {
   return gpus + step <= world->max_gpus[job.id] && free >= step;
 }
 
-/* After each pass of the queue policy: the first waiting job does not fit with its minimum number of GPUs. If no job
-   waits, no running job can get more GPUs of its nodes. */
+/* Checks two properties after each pass of the queue policy. The first waiting job does not fit with its minimum number
+   of GPUs. If no job waits, no running job can get more GPUs of its nodes. */
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_event event = {.at_us = view->now_us, .kind = HR_EVENT_TIMER};
   (void)self;

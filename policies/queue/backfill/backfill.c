@@ -257,8 +257,8 @@ static enum hr_status backfill_jobs(struct hr__queue *queue, const struct hr_vie
   return status;
 }
 
-/* A pass with queue->easy_plan. Starts jobs in order up to the first one that does not fit, or that maintenance holds
-   until a time after now. Makes a reservation for this job, and starts later jobs that do not delay it. */
+/* A pass with queue->easy_plan. Starts jobs in order up to the first one that does not fit, or that cannot start now
+   because of maintenance. Makes a reservation for this job, and starts later jobs that do not delay it. */
 static enum hr_status pass_with_plan(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   struct hr__shape *first;

@@ -135,7 +135,7 @@ struct hr__future_demand {
   int64_t length_us;
 };
 
-/* Creates the future for the queue, and adds the listeners that report running jobs. */
+/* Initializes the future for the queue. Adds the listener that reports running jobs. */
 enum hr_status hr__future_init(struct hr__future *future, struct hr__queue *queue, const struct hr_policy_env *env);
 /* Begins a plan without reservations. A job that starts before hr__future_end must have a reservation of this plan.
    hr__future_end ends the plan. */
@@ -171,8 +171,8 @@ bool hr__future_is_regular(const struct hr__future *future, const struct hr_poli
 
 /* ---- Reservation of `easy` with maintenance ------------------------------------------------------------- */
 
-/* Returns whether a job with the expected end `end_us` may start at the placement. Without a reservation, all jobs
-   may start. */
+/* Returns whether a job with the expected end `end_us` may start at the placement without delaying the job that has the
+   reservation. Without a reservation, all jobs may start. */
 bool hr__easy_plan_permits(const struct hr__queue *queue, int64_t end_us, const struct hr_placement *placement);
 
 #endif

@@ -486,8 +486,8 @@ static bool begin_bin(struct hr__cluster_profile *cluster_profile, uint32_t bin,
          hr_job_tree_each(hr_release_calendar_bin_ends(cluster_profile->calendar, bin), NULL, add_end, &filling);
 }
 
-/* Maximum number of future maintenance periods of a node that a plan considers. The check at the start of a job
-   (holds.c) considers all. */
+/* Maximum number of maintenance periods of a node, from the current or next one on, that a plan considers. The check at
+   the start of a job (holds.c) considers all. */
 enum { MAX_WORKS = 16 };
 
 /* Returns whether plans avoid a maintenance, that is, whether no planned job ignores it. Jobs that are longer than the

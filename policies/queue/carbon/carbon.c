@@ -3,8 +3,9 @@
  * Jobs that wait for electricity with less carbon or, under the rule all-wait, for reserved capacity. Replicas of
  * services are never held, because they have no end of their own and serve requests at all times. A job that begins to
  * wait is held until its planned start; only then is it added to the queue, where the order and the backfill treat it
- * like any other job. Jobs that can be interrupted are stopped when the intensity rises, keep their work, and are held
- * again.
+ * like any other job. If `early` is set, a held job starts before its planned start if it fits on free capacity that is
+ * paid for anyway. Under the rules wait-awhile and ecovisor, running jobs are stopped when the intensity rises, keep
+ * their work, and are held again.
  *
  * Layout: columns by job; a heap of (time, job) for the next change of each held or running job; a list of held jobs in
  * the order in which they were held. An entry of the heap is valid if its time is that of the column `due_us`.
@@ -60,7 +61,7 @@ struct hr__carbon {
   struct due *heap;
   uint32_t n_heap, heap_capacity;
   int64_t wake_us;
-  /* capacity that became free within the lag, in pools that are paid for anyway; held jobs cannot use it yet */
+  /* capacity in pools that are paid for anyway, which became free within the last `lag_us`; not usable by held jobs */
   struct freed *freed;
   uint32_t first_freed, n_freed, freed_capacity;
   int64_t lag_us;
@@ -334,8 +335,9 @@ static enum hr_status stop(struct hr__queue *queue, const struct hr_view *view, 
   return status == HR_OK ? hr__carbon_job_waits(queue, view, job) : status;
 }
 
-/* Stops a job at the end of its planned steps if it can still end in time, and the pause saves carbon despite the
-   restart. With Ecovisor, the restart is subtracted from the time for which the job may still pause. */
+/* Stops a job at the end of its planned steps if it can still end in time and, under the rule wait-awhile, the pause
+   saves carbon despite the restart. With Ecovisor, the restart is subtracted from the time for which the job may still
+   pause. */
 static enum hr_status pause(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job) {
   struct hr__carbon *carbon = queue->carbon;
   int64_t next_us = next_run(queue, view, job), shift_us = utc_of(carbon, job, 0);
@@ -357,8 +359,8 @@ static bool is_paid(const struct hr__queue *queue, hr_pool pool) {
   return spec->nodes > 0 && !hr_market_is_elastic(spec->market.market);
 }
 
-/* Returns how many free GPUs of a pool a held job can use now, that is, without GPUs that became free within the
-   lag. */
+/* Returns how many free GPUs of a pool a held job can use now: those that did not become free within the last
+   `lag_us`. */
 static uint64_t seen_gpus(const struct hr__queue *queue, hr_pool pool) {
   const struct hr__carbon *carbon = queue->carbon;
   uint64_t free = hr_cluster_free_milli(queue->cluster, pool) / HR_WHOLE_GPU_MILLI, unseen = 0;
@@ -368,7 +370,7 @@ static uint64_t seen_gpus(const struct hr__queue *queue, hr_pool pool) {
 }
 
 /* Finds a placement in a pool that is paid for whether it is used or not. `sees_all`: capacity that became free within
-   the lag may be used, too. */
+   the last `lag_us` may be used, too. */
 static bool find_paid(struct hr__queue *queue, hr_job job, bool sees_all, struct hr_placement *placement) {
   uint32_t class_ = hr_cluster_accept_class(queue->cluster, job), gpus = hr__gpus(queue, job);
   bool by_place = queue->by_gpu || queue->locality || queue->rule == HR_PLACE_POOL;
@@ -406,7 +408,7 @@ static enum hr_status walk(struct hr__queue *queue, const struct hr_view *view, 
   return status;
 }
 
-/* Removes entries of freed capacity for which the lag is over, so that held jobs can use this capacity. */
+/* Removes entries of capacity that became free at least `lag_us` ago, so that held jobs can use this capacity. */
 static void forget_freed(struct hr__carbon *carbon, int64_t now_us) {
   while (carbon->first_freed < carbon->n_freed && carbon->freed[carbon->first_freed].at_us + carbon->lag_us <= now_us)
     carbon->first_freed++;

@@ -18,16 +18,17 @@ enum hr__carbon_rule {
   HR__CARBON_RESERVED_FIRST, /* HR__CARBON_TIME, or start as soon as reserved capacity is free */
   HR__CARBON_CONTIGUOUS,     /* as LOWEST_WINDOW */
   HR__CARBON_INTERRUPTIBLE,  /* run in the steps with the lowest intensity */
-  HR__CARBON_ECOVISOR        /* run while the intensity is below a quantile of the next hours */
+  HR__CARBON_ECOVISOR        /* run while the intensity is below a quantile of the first hours after the submission */
 };
 
 /* The time by which a job must end. */
 enum hr__carbon_deadline {
-  HR__CARBON_BY_WAIT,      /* it may wait for carbon_wait_s or, if it is short, for carbon_short_wait_s */
+  HR__CARBON_BY_WAIT,      /* it may wait for carbon_wait_s or, if it is shorter than carbon_short_s, for
+                              carbon_short_wait_s */
   HR__CARBON_BY_JOB,       /* the deadline of the job in the trace */
-  HR__CARBON_NEXT_WORKDAY, /* if it would end outside Monday to Friday, 9 to 17 h: the next workday at 9 h (after 17 h
-                              on a Friday: Saturday at 9 h) */
-  HR__CARBON_NEXT_MONDAY,  /* Monday at 9 h */
+  HR__CARBON_NEXT_WORKDAY, /* if it would end outside Monday to Friday, 9 to 17 h: the next 9 h on a workday (after 17 h
+                              on a Friday: Saturday at 9 h); else it may not wait */
+  HR__CARBON_NEXT_MONDAY,  /* the next Monday at 9 h */
   HR__CARBON_SEMI_WEEKLY   /* Monday or Thursday at 9 h, whichever is next */
 };
 
@@ -96,7 +97,8 @@ bool hr__carbon_pause_saves(const struct hr_series *series, const struct hr__car
 int64_t hr__carbon_time_us(const struct hr__carbon_needs *needs, int64_t work_us, bool again);
 /* Returns the largest overheads and the lowest speed of a job over the pools that it accepts. */
 struct hr__carbon_needs hr__carbon_needs_of(const struct hr__queue *queue, const struct hr_view *view, hr_job job);
-/* Creates a copy of a series with noise: each value plus a draw from N(0, error x mean). NULL: out of memory. */
+/* Creates a copy of a series with noise: each value plus a draw from the normal distribution with mean 0 and standard
+   deviation error x (mean of the series). NULL: out of memory. */
 struct hr_series *hr__carbon_add_noise(const struct hr_series *series, double error, struct hr__stream *stream);
 /* Returns how much later than `end_us` (UTC) a job may end under the rules HR__CARBON_NEXT_WORKDAY,
    HR__CARBON_NEXT_MONDAY and HR__CARBON_SEMI_WEEKLY. */

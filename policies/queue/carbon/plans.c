@@ -6,7 +6,8 @@
  *
  * The carbon of a window is a piecewise linear function of its start. Its slope changes only at starts for which the
  * begin or the end of the window is at a time stamp of the series. So if any start is allowed, the best start is now,
- * the latest start, or one of the starts at which the slope changes. With GAIA's step, starts are multiples of it.
+ * the latest start, or one of the starts at which the slope changes. If a step is set, as in GAIA, the delay of a start
+ * is a multiple of the step.
  *
  * A window must end before the end of a series that is not repeated; starting now is always possible.
  *

@@ -9,9 +9,10 @@
  * prefers (supply.c).
  *
  * Under spot-first a job waits for spot capacity for a limited time, its patience, before it uses on-demand. A node
- * that has been idle for a minimum time is released. Under spot-first, jobs on on-demand nodes may return to spot
- * capacity while no job waits. The list of returning jobs is not sorted, but its order is the same in each run: a job
- * is added at the end, and the last job takes the place of a job that is removed.
+ * that has been idle for a minimum time is released, unless waiting jobs will use it. Under spot-first, running jobs
+ * may be moved from on-demand nodes to spot capacity while no job waits; these are the returning jobs. Their list is
+ * not sorted, but its order is the same in each run: a job is added at the end, and the last job takes the place of a
+ * job that is removed.
  */
 
 #include "policies/queue/market/market.h"
@@ -179,7 +180,7 @@ static bool count_held(struct hr__queue *queue) {
   return market->counted || market->n_counted == 0;
 }
 
-/* Sets `impatient` and `held` of each demand. False: out of memory. */
+/* Updates the numbers of impatient and of held jobs of each demand. False: out of memory. */
 static bool count_demands(struct hr__queue *queue, int64_t now_us) {
   end_patience(queue->market, now_us);
   return !queue->quota || count_held(queue);
@@ -254,7 +255,8 @@ static bool find_place(const struct hr__queue *queue, const struct hr__returning
 }
 
 /* Returns whether a job should be moved: the remaining time until its limit must exceed spot_hold_us. A job that has
-   started at this instant cannot be moved. It is considered again after spot_hold_us, if not before. */
+   started at this instant cannot be moved. It is considered again after spot_hold_us (after 1 us if spot_hold_us is 0),
+   or in an earlier pass. */
 static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__market *market = queue->market;
   if (hr_trace_limit_us(queue->trace, job) - hr_view_done_us(view, job) <= market->limits.spot_hold_us) return false;
@@ -372,8 +374,9 @@ static hr_pool pool_of(const struct hr__queue *queue, uint32_t node) {
   return (hr_pool){i};
 }
 
-/* Sets `spare` to the number of empty nodes by pool after all waiting jobs were packed on the capacity that is free or
-   booting. A node that a waiting gang will use together with other nodes is not spare. False: out of memory. */
+/* Sets `spare` to the number of empty nodes by pool after all waiting jobs that quotas admit were packed on the
+   capacity that is free or booting. A node that a waiting gang will use together with other nodes is not spare. False:
+   out of memory. */
 static bool count_spare(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   if (!hr__supply_begin(queue) || hr__supply_pack_all(queue) != HR_OK) return false;
@@ -382,8 +385,8 @@ static bool count_spare(struct hr__queue *queue) {
   return hr__supply_end(queue);
 }
 
-/* Returns whether an idle node of the pool may be released: a spare node remains, and the number of on-demand nodes
-   exceeds their minimum. */
+/* Returns whether an idle node of the pool may be released: a spare node remains and, in an on-demand pool, the number
+   of on-demand nodes exceeds their minimum. */
 static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
   const struct hr__market *market = queue->market;
   if (!hr__market_is_spot(queue, pool.id) && hr__market_n_active_in(queue, false, true) <= market->limits.min_on_demand)

@@ -57,7 +57,7 @@ struct hr__market_demand {
   bool is_single, may_use_spot; /* the job needs one node; it accepts a spot pool */
 };
 
-/* A running job on one on-demand node that may return to spot capacity. */
+/* A returning job: a running job on one on-demand node that may be moved to spot capacity. */
 struct hr__returning_job {
   hr_job job;
   hr_pool pool;
@@ -101,10 +101,11 @@ struct hr__market {
   /* next time, besides the entries of `idle` and `patience`, at which nodes may be acquired or jobs moved without an
      event; HR_NEVER_US: none */
   int64_t due_us;
-  /* latest time at which jobs that started in the last pass are considered for a return; HR_NEVER_US: none */
+  /* time of a pass that considers again the jobs that the last pass could not move to spot capacity, because they had
+     started at the same instant; an earlier pass may consider them, too. HR_NEVER_US: no such jobs */
   int64_t retry_us;
   bool uses_time; /* nodes may be acquired at any time without an event, for example because prices change */
-  struct hr__returning_job *returning; /* in no order */
+  struct hr__returning_job *returning; /* not sorted */
   uint32_t n_returning, returning_capacity;
   uint32_t *returning_at; /* by job: index in `returning` + 1; 0: not in the list */
   hr_job *counted;        /* buffer of count_held: the jobs that quotas would admit */
@@ -187,9 +188,10 @@ enum hr_status hr__supply_acquire(struct hr__queue *queue, const struct hr__mark
 uint32_t hr__supply_empty_nodes(const struct hr__queue *queue, uint32_t pool);
 /* Acquires nodes without regard to demands. The supply state must not be in use. */
 enum hr_status hr__supply_request(struct hr__queue *queue, struct hr_moves *moves, uint32_t pool, uint32_t nodes);
-/* Packs all waiting jobs, in the order in which hr__supply_all supplies them. */
+/* Packs all waiting jobs that quotas admit, in the order in which hr__supply_all supplies them. */
 enum hr_status hr__supply_pack_all(struct hr__queue *queue);
-/* Acquires nodes for all waiting jobs that cannot be packed. */
+/* Packs all waiting jobs that quotas admit, and acquires nodes for those that cannot be packed, as far as the rule
+   allows it. */
 enum hr_status hr__supply_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 /* ---- Supply of whole GPUs (counted), and of placements ---- */

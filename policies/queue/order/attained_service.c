@@ -16,7 +16,7 @@
 /* The service of one job. */
 struct hr__standing {
   int64_t entered_us;  /* time at which the job entered its service queue */
-  int64_t held_us;     /* time for which the job ran in completed attempts */
+  int64_t held_us;     /* time for which the job ran in completed attempts since its service was last reset to 0 */
   int64_t crossing_us; /* of a running job: time at which it enters the next service queue; HR_NEVER_US: never */
   uint32_t queue;
   uint32_t place; /* index in the heap of its service queue, if it has a crossing */
@@ -39,7 +39,7 @@ enum { MAX_SERVICE_QUEUES = 14 };
 
 /* The service of all jobs. */
 struct hr__service {
-  const int64_t *threshold_us; /* [n_thresholds]: GPU-microseconds, in increasing order, at most INT64_MAX / 1000 */
+  const int64_t *threshold_us; /* [n_thresholds]: GPU-microseconds, in non-decreasing order, at most INT64_MAX / 1000 */
   uint32_t n_thresholds;
   struct hr__standing *jobs;
   struct hr_arena *arena;
@@ -215,8 +215,8 @@ static int64_t service_next_us(const struct hr__service *service, const struct h
  * service is first. Within a queue, running jobs precede waiting jobs. Of two running or two waiting jobs, the one that
  * entered the queue earlier is first.
  *
- * If `las_promote` is positive, a job is promoted after it has waited for `las_promote` times its run time so far: its
- * service is reset to 0, and it returns to the first queue.
+ * If `las_promote` is positive, a job is promoted after it has waited for `las_promote` times its run time since its
+ * last promotion, if any: its service is reset to 0, and it returns to the first queue.
  */
 
 enum { N_THRESHOLDS = 2 };
@@ -256,7 +256,7 @@ static int64_t key_of(const struct las *las, hr_job job) {
 /* ---- Promotion ------------------------------------------------------------------------------------ */
 
 /* Computes when the waiting job will be promoted, and adds it to las->promotions. A job that has never run is not
-   promoted. False: out of memory. */
+   promoted, and a job that has not run since its last promotion is not promoted again. False: out of memory. */
 static bool plan_promotion(struct las *las, const struct hr_view *view, hr_job job) {
   double patience_us = las->promote * (double)las->service.jobs[job.id].held_us;
   las->promotion_us[job.id] = HR_NEVER_US;

@@ -81,8 +81,8 @@ const struct hr__order hr__order_edf = {.key = edf_key};
 const struct hr__order hr__order_f1 = {.key = f1_key};
 
 /* Shortest remaining time first, where remaining time is the true work minus the work done. The remaining time of a
-   running job decreases with time, so the key of a running job is its end. A waiting job precedes the running jobs that
-   end later than the waiting job would end if it started now. */
+   running job decreases with time, so the key of a running job is its end; overheads and speeds are ignored. A waiting
+   job precedes the running jobs that end later than the waiting job would end if it started now. */
 
 static int64_t left_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   return queue->trace->work_us[job.id] - (view->kept_us ? view->kept_us[job.id] : 0);

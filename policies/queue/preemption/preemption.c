@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Preemption in the queue policy: the running jobs that may be preempted, and passes that preempt. Each pool has a tree
- * of its running jobs, sorted by key, with their GPUs as values. How many GPUs preemption could free for a waiting job
- * is the result of one query of this tree (a sum over keys).
+ * of its running jobs that may be preempted, sorted by key. In counted allocation, their GPUs are the values of the
+ * tree. How many GPUs preemption could free for a waiting job is then the result of one query (a sum over keys).
  *
  * If preemption is by order, with the placement `pool`, without quotas and without a grace period, a pass is one walk
  * over all waiting jobs. Otherwise waiting jobs are tried one by one, and victims.c selects the victims for each job.

@@ -32,7 +32,7 @@ enum hr__preemption_mode {
 /* The order in which eligible jobs are preempted. */
 enum hr__victims {
   /* by decreasing key: the last job in order first (preemption by order), or the lowest priority first (preemption by
-     priority) */
+     priority). If keys are equal, as always in preemption by quota: the job that started last first */
   HR__VICTIMS_LAST,
   HR__VICTIMS_LEAST_LOST,      /* the job that loses the least requested GPU time first */
   HR__VICTIMS_YOUNGEST,        /* the job that started last first */
@@ -80,7 +80,7 @@ struct hr__preemptor {
   struct hr__deadline_fifo protected_jobs; /* running jobs before the end of their minimum run time */
   uint32_t n_passes;
   bool nothing_fits; /* the last ranked pass has found that no waiting job fits */
-  /* The bounds and nodes that have become easier since the last pass: see ranked.c. */
+  /* bounds for which there may be more room than in the last pass, and the nodes with this room: see ranked.c */
   struct hr__eased eased;
   uint64_t n_eased; /* number of calls of apply_eased: at the beginning of each ranked pass, and after each start */
   struct hr__refused_head refused_head;
@@ -107,8 +107,8 @@ struct hr__preemptor {
 /* Creates queue->preemptor, and adds it to the listeners of the queue. False: out of memory. */
 bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *env,
                            const struct hr__preemption_terms *terms);
-/* Called after a pass: requests a wake-up for the time at which the next minimum run time ends; if preemptor->retries,
-   for one microsecond from now. */
+/* Called after a pass: if a job waits, requests a wake-up for the time at which the next minimum run time ends; if
+   preemptor->retries, for one microsecond from now. */
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* Changes the key of a running job. Does nothing without preemption, or if the job may not be preempted. */
 enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t key);
@@ -159,11 +159,12 @@ void hr__node_jobs_add(struct hr__queue *queue, const struct hr_view *view, hr_j
 void hr__node_jobs_remove(struct hr__queue *queue, hr_job job, const struct hr_placement *placement);
 /* Returns the set of the nodes of a placement, as a mask (see ranked.c). */
 uint64_t hr__node_set_of(const struct hr_placement *placement);
-/* Returns whether the lists are valid for a waiting job with this bound, so that hr__node_jobs_select may be called. */
+/* Returns whether preemptor->node_jobs is valid for a waiting job with this bound, so that hr__node_jobs_select may be
+   called. */
 bool hr__node_jobs_answer(const struct hr__queue *queue, const struct hr_view *view, int64_t bound);
 /* Selects victims in a pool for a job that needs one node and does not fit. The victims are those that
    hr__preemption_find_victims finds if the last job in order is preempted first. `nodes`: only nodes of this set can
-   have room. If the job cannot fit, victims->count is 0. False: these lists do not suffice, so a search is
+   have room. If the job cannot fit, victims->count is 0. False: preemptor->node_jobs does not suffice, so a search is
    necessary. */
 bool hr__node_jobs_select(const struct hr__queue *queue, uint32_t pool, uint32_t gpus, int64_t bound, uint64_t nodes,
                           struct hr__node_victims *victims);

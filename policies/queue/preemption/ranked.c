@@ -13,11 +13,11 @@
  * - If the key of a job grows from k to m, jobs with bounds in [k, m) may now preempt it.
  * - If a job starts, it takes free capacity. Jobs that may preempt it gain nothing.
  *
- * So each shape stores the smallest bound at which a job was refused, and the ranges of bounds that have become easier
- * since then, each with a set of nodes. For a job with a bound in such a range, only nodes of the set can have room. A
- * pass makes one walk over the first jobs of the subqueues, in order. Jobs that are preempted in the walk come later in
- * order than the job that was started, so each job is visited once. The walk starts no job that a later job may
- * preempt. This file is not used with a grace period, because jobs then start out of order.
+ * So each shape stores the smallest bound at which a job was refused, and the ranges of bounds for which there may be
+ * more room since then, each with a set of nodes (struct hr__eased). For a job with a bound in such a range, only nodes
+ * of the set can have room. A pass makes one walk over the first jobs of the subqueues, in order. Jobs that are
+ * preempted in the walk come later in order than the job that was started, so each job is visited once. The walk starts
+ * no job that a later job may preempt. This file is not used with a grace period, because jobs then start out of order.
  *
  * Jobs that were started at the same instant cannot be preempted. An earlier pass, or a backfill, may have started such
  * jobs. A refusal that depends on them is not stored.
@@ -175,8 +175,8 @@ static const struct node_job *jobs_at(const struct hr__node_jobs *all, const str
   return all->jobs + (size_t)node * all->capacity;
 }
 
-/* Returns the GPUs that a node must have so that a job with `gpus` GPUs may use it: all of them or, if the job needs
-   several nodes, those that it needs on the node of which it needs the fewest. */
+/* Returns the number of GPUs that a node must have so that a job with `gpus` GPUs may use it: `gpus` or, if the job
+   needs several nodes, the number that it needs on the node on which it needs the fewest. */
 static uint32_t node_jobs_needed(const struct hr__queue *queue, uint32_t gpus, uint32_t accept_class) {
   uint32_t least = gpus;
   if (hr_placer_is_single(queue->placer, gpus, accept_class)) return gpus;
@@ -306,10 +306,10 @@ static uint32_t needed_by(const struct hr__queue *queue, struct hr__shape *shape
   return shape->refusals.needed;
 }
 
-/* A node has become easier for a range of bounds if waiting jobs with these bounds may now have more room on it. Adds
-   such nodes to the refusals of all shapes with waiting jobs, unless no such node has enough room. The refusals of a
-   shape that had no waiting jobs at the last update are reset. `last_pass`: number of the pass in which refusals were
-   last updated. */
+/* Adds preemptor->eased to the refusals of all shapes with waiting jobs that are not parked, and resets it. It is not
+   added to the refusals of a shape if none of its nodes has enough room for the shape. The refusals of a shape that was
+   not updated in the pass `last_pass` are reset. `last_pass`: number of the pass in which refusals were last
+   updated. */
 static void apply_eased(struct hr__queue *queue, uint32_t last_pass) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr__eased *eased = &preemptor->eased;
@@ -497,7 +497,7 @@ static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *vie
 }
 
 /* The pass with the backfill `strict`: starts jobs in order until one is refused. A job that was refused in the last
-   pass is tried again only if its bound has changed or has become easier. */
+   pass is tried again only if its bound has changed, or if there may be more room for its bound. */
 static enum hr_status pass_strictly(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr__refused_head *refused = &preemptor->refused_head;
