@@ -341,7 +341,7 @@ static void alerts_of_shipped_scenarios(void) {
   agrees(SHIPPED("agency"), strict, 4, found);
   agrees(SHIPPED("reserved-spot-mix"), NULL, 0, found);
   agrees(SHIPPED("reserved-spot-mix"), strict, 4, found);
-  for (unsigned i = 0; i < HR_ALERT_LATENCY; i++) /* those of services: served.c */
+  for (unsigned i = 0; i < HR_ALERT_LATENCY; i++) /* served.c tests alerts on services */
     if (i != HR_ALERT_BUDGET) CU_ASSERT(found[i] > 0);
 }
 
@@ -355,9 +355,9 @@ static void put_file(const char *name, const char *text) {
 }
 
 /* One node of 4 GPUs at $2 per GPU-hour. Job 1 has all GPUs for ten hours from time zero, so the node is full for 10 h.
-   Job 2 requests one GPU. It waits from hour 1 to hour 10, which is an alert after 15 min. It runs until hour 30, so a
-   quarter of the GPUs is used. Job 3 is the last job and is submitted at hour 40, so no job runs from hour 30 to hour
-   40. Tenant a spends $80 until hour 10, and exceeds a budget of $60 after 7.5 h. */
+   Job 2 requests one GPU and waits from hour 1 to hour 10; the alert begins when it has waited for 15 min. Then it runs
+   until hour 30, so a quarter of the GPUs is used. Job 3 is the last job and is submitted at hour 40, so no job runs
+   from hour 30 to hour 40. Tenant a spends $80 until hour 10, and exceeds a budget of $60 after 7.5 h. */
 static void alerts_of_one_node_by_hand(void) {
   put_file("jobs.csv",
            "job_id,submit_s,gpus,duration_s,tenant,class\n1,0,4,36000,a,training\n2,3600,1,72000,b,interactive\n"

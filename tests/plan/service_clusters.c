@@ -85,8 +85,8 @@ static const char *draw_autoscale(char text[200]) {
   return text;
 }
 
-/* The random settings of a service, which put_service writes. Its parameter `spill` is the service that gets spilled
-   requests, or NULL. */
+/* The random settings of a service, which put_service writes. The parameter `spill` of put_service is the name of the
+   service that gets spilled requests, or NULL. */
 struct world_service {
   char autoscale[200], router[20];
   uint32_t cold_s, sequences, fixed_us, bound_ms, limit;

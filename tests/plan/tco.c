@@ -237,8 +237,8 @@ static void amortization_by_hand(void) {
   CU_ASSERT_DOUBLE_EQUAL(sum, 1000, 1e-9);
 }
 
-/* Annuities are annual, have the discount rate of the comparison, and the life of the nodes is the number of compared
-   years. The present value of the yearly costs then equals the present value of the payments. */
+/* The nodes are paid for with annual annuities at the discount rate of the comparison, and their life is the number of
+   compared years. The present value of the yearly costs then equals the present value of the payments. */
 static void annuities_have_the_present_value_of_the_purchase(void) {
   static const char pools[] =
       "{\"name\":\"p\",\"nodes\":3,\"gpu\":\"H100\",\"gpus_per_node\":8,\"market\":\"owned\",\"owned\":{"
@@ -254,7 +254,8 @@ static void annuities_have_the_present_value_of_the_purchase(void) {
   }
   CU_ASSERT_DOUBLE_EQUAL(figure(&world, 0, HR__TCO_NPV), sum, 1e-4);
   CU_ASSERT_DOUBLE_EQUAL(figure(&world, 0, HR__TCO_TOTAL), paid, 1e-6);
-  /* 3 x 2 kW x 1.2 x 0.1 $ x 8,760 h, 4 % of 3,000 $, and 80 % of 3,000 $ are lost */
+  /* each year: energy of 3 x 2 kW x 1.2 x 0.1 $ x 8,760 h, and maintenance of 4 % of 3,000 $; in total, 80 % of 3,000 $
+     for the nodes */
   CU_ASSERT_DOUBLE_EQUAL(paid, 4 * (6307.2 + 120) + 2400, 1e-6);
   finish(&world);
 }

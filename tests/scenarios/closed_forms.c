@@ -115,8 +115,8 @@ static struct run queue(const cJSON *form, const char *model, double *expected_s
   return run;
 }
 
-/* Output tokens are exponential, rounded up: geometric with about this mean. A request also waits for the end of an
-   iteration, half of one on average. */
+/* The number of output tokens is exponential and rounded up, so it is geometric with the mean of the closed form. A
+   request also waits for the end of an iteration, half of one on average. */
 static struct run continuous(const cJSON *form, double *expected_s) {
   const double mean = number(form, "mean_output_tokens"), a = number(form, "iteration_a_s"),
                c = number(form, "iteration_per_seq_s"), cap = number(form, "batch_cap");
