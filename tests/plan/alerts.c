@@ -259,7 +259,8 @@ static size_t check_job_alerts(const struct alert_run *alert_run, enum hr_alert_
   return found;
 }
 
-/* Reclaimed nodes in (t - window, t], as a share of the nodes that were present or lost in this interval. */
+/* Reclaimed nodes in (t - window, t], as a share of the nodes that are present now, or that went down or were released
+   in this interval. */
 static double reclaimed_share(const struct alert_run *alert_run, uint32_t pool, size_t snapshot, int64_t t_us) {
   int64_t within_us = alert_run->scenario->alerts.reclaims_within_us;
   double reclaimed = 0, gone = 0;
@@ -274,8 +275,8 @@ static double reclaimed_share(const struct alert_run *alert_run, uint32_t pool, 
   return nodes > 0 ? reclaimed / nodes : 0;
 }
 
-/* Compares the alerts on reclaimed nodes of a pool. The share can change at a snapshot and when a loss leaves the
-   window. Returns the number of alerts. */
+/* Compares the alerts on reclaimed nodes of a pool. The share can change at a snapshot, and at the instant when a lost
+   or released node leaves the window. Returns the number of alerts. */
 static size_t check_reclaim_alerts(const struct alert_run *alert_run, uint32_t pool) {
   const struct record *record = &alert_run->record;
   const struct hr_alert_rules *rules = &alert_run->scenario->alerts;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The parts of a check, compared with naive implementations: encoded starts, marks of decisions, tolerances. */
+/* The parts of a check, compared with naive implementations: encoded starts, marks (12-bit hashes of blocks of
+   decisions), tolerances. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -135,7 +136,7 @@ static void first_different_decision_is_found(void) {
   }
 }
 
-/* Runs of different lengths have blocks of different sizes. */
+/* Runs of different lengths can have blocks of different sizes. */
 static void runs_of_different_length(void) {
   struct hr__decisions before, now;
   uint64_t from;
@@ -201,8 +202,8 @@ static void most_specific_tolerance_applies(void) {
   CU_ASSERT_EQUAL(judge(&none, &common, "queue.mean", NULL, 100, 151), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&own, &common, "queue.mean", NULL, 100, 121), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&own, &common, "queue.mean", NULL, 100, 80), HR__ALLOWED);
-  /* A tolerance for a metric, by any of its names, has precedence over "*". It also applies to a class, unless another
-     tolerance names that class. */
+  /* A tolerance for a metric, by any of its names, has precedence over "*", also over "*" of the run. It also applies
+     to a class, unless another tolerance names that class. */
   CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", NULL, 100, 110), HR__ALLOWED);
   CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", NULL, 100, 111), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", "inference", 100, 111), HR__WORSE);
