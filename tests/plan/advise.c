@@ -290,8 +290,8 @@ static const char *long_jobs(void) {
   return text;
 }
 
-/* The mean time between losses is 5 h, and a checkpoint takes 60 s: sqrt(2 x 60 x 18000) = 1470 s. The interval in the
-   scenario is ten times as long. */
+/* The mean time between interruptions of a node is 5 h, and a checkpoint takes 60 s: sqrt(2 x 60 x 18000) = 1470 s. The
+   interval in the scenario is ten times as long. */
 static void test_interval_too_long(void) {
   begin(HEAD RECLAIMED INTERVAL("14700"), long_jobs());
   ask_without_error(8);

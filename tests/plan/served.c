@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Metrics of services in runs, compared with the results of the requests; goals on services; replications and plans
-   without jobs. */
+   without jobs; alerts on services. */
 
 #include "harness.h"
 #include "headroom/unstable/compare.h"
@@ -212,7 +212,8 @@ static void goals_name_services(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Each replication draws different requests. A scenario whose requests have their own seed is not random. */
+/* Each replication draws different requests. A scenario whose requests have their own seed is not random, unless a
+   router is. */
 static void replications_draw_requests(void) {
   struct hr_scenario *scenario = scenario_with(",\"replications\":{\"count\":3}");
   struct hr_trace *trace = no_jobs();
@@ -257,7 +258,7 @@ static void goals_that_cannot_be_met(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* The plan finds the minimum number of replicas that meets a goal. Runs with each number of replicas give the same
+/* The plan finds the minimum number of replicas that meets the goals. Runs with each number of replicas give the same
    minimum. */
 static void plans_choose_replicas(void) {
   struct hr_scenario *scenario = scenario_with(

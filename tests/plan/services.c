@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Replicas of inference services as jobs: training that is preempted, spot capacity, scaling to zero, and autoscalers.
-   The results are compared with values computed by hand and with a closed form; runs are in checked mode. */
+/* Replicas of inference services as jobs: training that is preempted, spot capacity, scaling to zero, autoscalers,
+   spill-over, costs, parts of the latency, and replicas over time. The results are compared with values computed by
+   hand and with a closed form. Most runs are in checked mode. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -41,7 +42,8 @@ static void finish(struct run *run) {
   hr_scenario_destroy(run->scenario);
 }
 
-/* Runs a scenario with the file of requests or jobs that it names; `sections` are members of the scenario. */
+/* Runs a scenario with the file of requests or jobs that it names. `sections`: members of the scenario. `check`:
+   checked mode. */
 static struct run make_run(const char *sections, bool check) {
   struct run run = {0};
   struct hr_error error = {0};
@@ -315,7 +317,7 @@ static void waiting_replica_is_withdrawn(void) {
 
 /* There are two GPUs and four replicas, so two replicas wait. At 100 s only one replica is wanted. Under every policy,
    the jobs of the waiting replicas are withdrawn, and one running replica ends. So the training job that is submitted
-   at 150 s starts soon. */
+   at 150 s starts within 30 s. */
 static void withdrawn_under_every_policy(void) {
   uint32_t n = 0;
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n5000,1,1\n");
@@ -388,8 +390,8 @@ static void horizon_of_received_requests(void) {
   finish(&run);
 }
 
-/* Poisson arrivals (cv 1) and bursts (cv 4): `slo` meets its goal. It uses at most a third more replicas than the
-   smallest fixed number that meets the goal; one replica less misses it. */
+/* Poisson arrivals (cv 1) and bursts (cv 4): `slo` meets its goal. On average it uses at most a third more replicas
+   than the smallest fixed number that meets the goal; one replica fewer misses it. */
 static void slo_meets_its_goal(void) {
   static const struct {
     const char *cv;
@@ -972,8 +974,8 @@ static void levels_are_the_accounts(void) {
   }
 }
 
-/* If there are more changes than a summary lists, the changes are combined to intervals with maxima. All decisions are
-   counted, and at most HR_MAX_LISTED are listed. */
+/* If there are more changes than a summary lists, the changes are combined into HR_MAX_LISTED intervals, each with the
+   maxima of its changes. All decisions are counted, and at most HR_MAX_LISTED are listed. */
 static void many_changes_are_thinned(void) {
   struct run run = make_run(
       POOL
