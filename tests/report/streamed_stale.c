@@ -142,7 +142,7 @@ static void reservation_plan(void) {
                     "queue:backfill=conservative,placement=first-fit");
 }
 
-/* All jobs end long before their limits, so the release calendar still contains entries of ended jobs. */
+/* Nearly all jobs end long before their limits, so the release calendar still contains entries of ended jobs. */
 static void ends_before_limits(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   static const uint32_t milli[] = {250, 500, HR_WHOLE_GPU_MILLI};
   (void)job;
