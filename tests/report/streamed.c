@@ -109,8 +109,7 @@ static void policies(void) {
   hr_trace_destroy(mapped);
 }
 
-/* With conservative backfill, long queues take long to simulate. This test therefore uses a trace with half the load.
- */
+/* With conservative backfill, long queues take long to simulate, so this test uses a trace with half the load. */
 static void conservative_backfill(void) {
   static const char *const some[] = {"fifo", "sjf", "fair-share", "multifactor"};
   struct hr_trace *trace = random_trace_at(15, 2), *mapped = streamed_trace(trace);
