@@ -23,8 +23,8 @@ trap 'rm -rf "$work"' EXIT
 # node is lost, the node before it takes its stage, and a step takes 1.5 times as long. The loss is a fatal failure if
 # the lost node works on two stages, or if the node before it cannot take its stage. Stages are assigned again in a
 # meeting of all nodes. A meeting takes 30 s after a fatal failure. When a step ends, a meeting of 20 s takes place if
-# waiting nodes can replace lost nodes or form another pipeline, or if the loss of one of more than 5 % of the nodes
-# would be fatal.
+# waiting nodes can replace lost nodes or form another pipeline, or if the share of nodes whose loss would be fatal is
+# above 5 %.
 #
 # Simultaneous events are handled in the order in which the heap of the authors' program returns them: a binary heap as
 # in CPython, in which events of equal time and kind compare as equal. The number of fatal failures depends on this

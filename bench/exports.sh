@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures how long it takes to write all exports of a run. The run has the 125,303 jobs of Helios Venus, 133 nodes, and
-# prices. Processes with exports and processes without exports are measured alternately, each from start to exit. Prints
-# the medians and the sizes of the files.
+# Measures how long it takes to write the exports of a run, without the averages and the HTML report. The run has the
+# 125,303 jobs of Helios Venus, 133 nodes, and prices. Processes with exports and processes without exports are measured
+# alternately, each from start to exit. Prints the medians and the sizes of the files.
 #
 #   exports.sh BUILD      ROUNDS=5, BENCH_DATA=BUILD/bench-data and
 #                         HELIOS_TRACE=../shared/traces/helios-venus/helios_trace.csv.gz unless set

@@ -3,9 +3,9 @@
 # Measures how the time of a pass grows with the number of waiting jobs, for the models of real schedulers. The same 10
 # to 100,000 jobs of 200 users in 20 queues, with three priorities, are submitted at once to 133 nodes x 8 GPUs. Each
 # row has the CPU seconds of three processes, which simulate one second, two hours, and the time until all jobs have
-# ended. The first one needs most of its time to start, to read the trace and to write the report. So its CPU seconds
-# and passes are subtracted to compute the microseconds of a pass. The ratio compares a pass with one for a tenth of the
-# jobs.
+# ended. The first process needs most of its time to start, to read the trace and to write the report. To compute the
+# microseconds of a pass, its CPU seconds and passes are subtracted from those of the other two. The ratio compares a
+# pass with a pass in the previous row of the system, by default with a tenth of the jobs.
 #
 #   growth.sh BUILD       CROWDS="10 100 1000 10000 100000": numbers of jobs
 #                         SYSTEMS="kueue kai volcano kubernetes slurm multifactor": rows

@@ -92,8 +92,8 @@ million() {
 # waiting_trace WAITING ARRIVALS: prints a trace with which WAITING jobs wait during the whole run, under any order.
 # There are eight GPU types. Each type has one pool with room for eight jobs, and jobs of one size, so there are eight
 # distinct requests. Each job runs for 640 s. A job arrives every 10 s, and a job ends 5 s later; then the first waiting
-# job starts. Estimates, deadlines and priorities differ. There are 1,000 tenants. The waiting jobs are submitted in the
-# first second.
+# job starts. Estimates, deadlines and priorities differ. There are 1,000 tenants. The waiting jobs are submitted at
+# 1 s.
 waiting_trace() {
   awk -v waiting="$1" -v come="$2" 'function job(submit, run, type) {
       seed = (seed * 16807) % 2147483647

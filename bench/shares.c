@@ -27,8 +27,9 @@ static double clock_s(void) {
 }
 
 /* Solves a few random problems and returns the mean time of a solution in seconds. A problem has `jobs` jobs of
-   `n_kinds` kinds, and half as many GPUs as these jobs request. If `by_cost` is true, the cost is minimized at a
-   limited level; otherwise the level is maximized. The level is the minimum rate of all jobs. */
+   `n_kinds` kinds, and half as many GPUs as these jobs request. The level is the minimum rate of all jobs. It is
+   maximized, up to 1 if `by_cost` is true. At this level, the cost is then minimized if `by_cost` is true; otherwise,
+   the sum of the rates is maximized. */
 static double measure(uint32_t n_kinds, uint32_t n_pools, uint32_t jobs, bool by_cost) {
   enum { REPEATS = 5 };
   struct hr__share_kind *kinds = calloc(n_kinds, sizeof *kinds);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures the policy `slurm`: the 125,303 jobs of SenseTime's Venus cluster in 194 days, on 133 nodes, and crowds of 10
-# to 100,000 jobs that are submitted at once. Prints the CPU seconds of whole processes, with bounds, and digests.
+# Measures the policy `slurm`: the 125,303 jobs of SenseTime's Venus cluster in 194 days, on 133 nodes, and crowds of N
+# jobs, 10 to 100,000, that are submitted within N milliseconds. Prints the CPU seconds of whole processes, with bounds,
+# and digests.
 #
 #   slurm.sh BUILD        SHARED=folder with traces/helios-venus (../shared), BENCH_DATA=BUILD/bench-data unless set
 #                         CROWDS="10 1000 10000 100000": numbers of jobs of the crowds
@@ -30,7 +31,7 @@ row() {
     exit $2 > bound }' "$data/slurm.times" || failed=1
 }
 
-# 1,000 users in 50 accounts; limits are one and a half times the run time.
+# 1,000 users in 50 accounts; limits are one and a half times the run time, plus a minute.
 helios=$shared/traces/helios-venus/helios_trace.csv.gz
 if [ -s "$helios" ]; then
   gzip -dc "$helios" | tr -d '\r' | awk -F, '

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * All combinations of settings and kinds of capacity: order x backfill x placement x preemption x quota x market x
- * topology x {whole, fraction, MPS, time-slice, MIG static, dynamic, on-demand}. The settings are those of the queue
- * policy; gang-slice, rounds and kai run with a few values of one parameter. Each combination runs on small random
- * worlds in checked mode. Every run must end, every job must end or be rejected (with spot capacity the run may stall
- * instead), and a second run must have the same digest. A combination must be refused if and only if `impossible`
- * returns true.
+ * Combinations of settings and kinds of capacity: order x backfill x placement x preemption x market x topology x
+ * {whole, per-GPU, fraction, MPS, time-slice, MIG static, dynamic, on-demand}. There are quotas if the preemption is
+ * `reclaim`, and in a third of the other combinations. The settings are those of the queue policy; gang-slice, rounds
+ * and kai run with a few values of one parameter. Each combination runs on small random worlds in checked mode. Every
+ * run must end, every job must end or be rejected (with spot capacity the run may stall instead), and a second run must
+ * have the same digest. A combination must be refused if and only if `impossible` returns true.
  *
  *   test_combinations [STEP]    runs every STEP-th combination; default: 1, or $HEADROOM_CONFORMANCE_STEP
  */
@@ -197,8 +197,8 @@ static bool has(const struct hr_policy_choice *choice, const char *key, const ch
 }
 
 /* Returns whether a combination must be refused. The placement `pool` only counts GPUs, so it supports neither per-GPU
-   allocation nor topology constraints. Of the other policies here, none supports topology constraints except `kai`,
-   which in exchange shares GPUs only as fractions or as static MIG instances. */
+   allocation nor topology constraints. Of the other policies here, only `kai` supports topology constraints. It shares
+   GPUs only as fractions or as static MIG instances. */
 static bool impossible(const struct hr_policy_choice *choice) {
   bool by_gpu = world.sharing != WHOLE, within = world.topology != NO_TOPOLOGY;
   bool is_queue = strcmp(choice->ops->name, "queue") == 0;
@@ -307,7 +307,7 @@ static void check_queue(void) {
     set(&choice, "order", orders[i / 192]);
     world.is_elastic = market > 0;
     world.has_quotas = preemption == 3 || i % 3 == 0;
-    if (world.is_elastic && i / 64 % 3 == 2) continue; /* `pool` has no nodes, so it cannot be used with markets */
+    if (world.is_elastic && i / 64 % 3 == 2) continue; /* the placement `pool` does not support elastic nodes */
     check_capacities(&choice);
   }
   hr_policy_choice_finish(&choice);

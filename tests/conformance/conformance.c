@@ -5,7 +5,8 @@
  *   - No node and no pool exceeds its capacity, and every gang starts as a whole.
  *   - Every job ends or is rejected, and no job is started while it runs.
  *   - A second run gives the same digest.
- *   - All of this also applies if the queue becomes empty, and if nodes are reclaimed with or without notice.
+ *   - All of this also applies if the queue becomes empty, and if nodes are reclaimed with or without notice. Settings
+ *     that need fixed nodes run without spot capacity only.
  *   - If memory runs out, the run fails with HR_NO_MEMORY.
  *   - A policy that declares HR_POLICY_STARVES_NOBODY starts a large job although small jobs keep arriving.
  *
@@ -393,8 +394,8 @@ static void check_combinations(struct hr_policy_choice *choice, size_t index) {
   choice->params[index] = saved;
 }
 
-/* Checks each value of each advanced choice, except `carbon`, which needs a series of carbon intensities. The other
-   parameters have their defaults. */
+/* Checks each value of each advanced choice, except the current value, which check_combinations checks, and except the
+   choice `carbon`, which needs a series of carbon intensities. The other parameters are unchanged. */
 static void check_advanced_choices(struct hr_policy_choice *choice) {
   for (size_t index = 0; index < choice->n_params; index++) {
     const struct hr_param *param = &choice->ops->params[index];

@@ -73,7 +73,7 @@ static void allocate(struct tracker *tracker, uint32_t job, const struct hr_plac
     report_fault(tracker, "pool %" PRIu32 " is over its capacity", placement->pool.id);
 }
 
-/* Records that a running job ended or was stopped. */
+/* Subtracts the GPUs of a job that ended or was stopped. */
 static void release(struct tracker *tracker, uint32_t job, const struct hr_placement *placement) {
   uint64_t milli = job_milli(tracker, job);
   if (milli == 0) return;

@@ -36,8 +36,8 @@ struct test_suite {
   extern const struct test_suite TEST_SUITE;                                                                           \
   const struct test_suite TEST_SUITE = {title, test_cases, sizeof test_cases / sizeof *test_cases};
 
-/* Returns argument number `place` (counted from 1) of those after the suite's name, as a number. Returns `fallback` if
-   there are fewer arguments. Some suites use this for a number of repetitions. */
+/* Returns the argument at position `place` after the suite's name, as a number; 1 is the first. Returns `fallback` if
+   there are fewer arguments. Some suites use such an argument as a number of repetitions. */
 uint32_t test_argument(int place, uint32_t fallback);
 
 /* Real traces are not part of the repository. If the trace at `path` is missing, the function prints that the test is

@@ -142,8 +142,8 @@ static void compare(struct holds *holds, const struct hr_wait *one, const struct
     report_violation(holds, "parts do not sum to the wait", one->job, one->begin_us);
 }
 
-/* Checks that the first wait is from the submission to the first start, and that the segments of a watched job cover
-   all its waits. */
+/* Checks that the first wait is from the submission to the first start, and that the segments of a watched job
+   (intervals with one wait reason) are together as long as all its waits. */
 static void check_job(struct holds *holds, const struct hr_result *result, hr_job job) {
   const struct hr_wait *waits;
   const struct hr_wait_segment *segments;

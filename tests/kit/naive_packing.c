@@ -186,7 +186,8 @@ static int gpu_clustering(const struct naive *naive, const struct naive_node *no
   return of_same_kind ? (int)(50 + used) : (int)used;
 }
 
-/* Returns the score for balanced use of CPU and memory, 0 to 100. `included`: 1: with the task; 0: the present use. */
+/* Returns the score for balanced use of CPU and memory, 0 to 100. If `included` is 1, the score is for the node with
+   the task; if it is 0, for the present use. */
 static int balance(const struct naive_node *node, const struct hr_request *request, int included) {
   double cpu = (double)(node->cpu_capacity - node->cpu + included * cpu_of(node, request)) / (double)node->cpu_capacity;
   double mem =

@@ -15,10 +15,10 @@ struct random_spec {
   uint32_t max_jobs;
   /* only what the format SWF can represent: whole seconds, numbers as names, sorted rows, at least one GPU */
   bool plain;
-  bool all_fields; /* each field is known for at least one job */
+  bool all_fields; /* jobs may have every field, not only a random subset of the fields */
 };
 /* Returns a random trace, which the caller destroys. Some jobs have equal submit times. Unless `plain` is true, the
-   rows are in random order, and names contain all characters for which CSV needs quotes. */
+   rows are in random order, and names may contain the characters for which CSV needs quotes. */
 struct hr_trace *random_trace(const struct random_spec *spec);
 
 /* Returns whether two traces are exactly equal, except for notes, source and format. Prints the differences. */

@@ -37,7 +37,7 @@
   "j4,worker,1.0,Running,1070.0,,100.0,1.0,25.0,T4\n"                                                                  \
   "j5,worker,1.0,Waiting,,,100.0,1.0,25.0,T4\n"
 /* The table of jobs for PAI_SAMPLE, with their submit times. Jobs j1 and j2 are submitted at 990 and 1000.5, before
-   their first tasks start at 1000 and 1050. Job j3 is missing, and job j9 has no task in PAI_SAMPLE. */
+   their first tasks start at 1000 and 1050. Jobs j3 to j5 are missing, and job j9 has no task in PAI_SAMPLE. */
 #define PAI_JOBS                                                                                                       \
   "j1,i1,ann,Terminated,990.0,1600.0\n"                                                                                \
   "j2,i2,bob,Failed,1000.5,1200.0\n"                                                                                   \

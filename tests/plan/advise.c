@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tests of advice on small scenarios. The best change and its savings are computed by hand. They are compared with runs
-   of the scenario with and without the overrides of the advice. */
+/* Tests of advice on small scenarios. The best change and its savings are computed by hand. The savings are also
+   compared with runs of the scenario with and without the overrides of the advice. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -174,8 +174,8 @@ static void test_always_on(void) {
   CU_ASSERT(item.advised);
   CU_ASSERT_EQUAL_FATAL(item.n_set, 1);
   CU_ASSERT_STRING_EQUAL(item.set[0], "policy.market=on-demand-only");
-  /* All four GPUs cost $2 an hour. Paid only while they are used, they cost 720,001 GPU seconds in the submit window of
-     359,999 s. */
+  /* Without the change, four GPUs at $2 an hour are paid for all the time. With it, only 720,001 GPU seconds are paid
+     for in the submit window of 359,999 s. */
   CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.mean, 2 * MONTH_H * ((2 * 360000 + 1) / 359999.0 - 4), CENT);
   check_dollars(&item, 1);
   end();
@@ -290,8 +290,8 @@ static const char *long_jobs(void) {
   return text;
 }
 
-/* The mean time between losses is 5 h, and a checkpoint takes 60 s: sqrt(2 x 60 x 18000) = 1470 s. The interval in the
-   scenario is ten times as long. */
+/* The mean time between interruptions of a node is 5 h, and a checkpoint takes 60 s: sqrt(2 x 60 x 18000) = 1470 s. The
+   interval in the scenario is ten times as long. */
 static void test_interval_too_long(void) {
   begin(HEAD RECLAIMED INTERVAL("14700"), long_jobs());
   ask_without_error(8);
@@ -321,7 +321,8 @@ static void test_interval_about_right(void) {
   end();
 }
 
-/* Without checkpoints work is lost. Neither their size nor their write time is known, so the advice assumes 60 s. */
+/* Without checkpoints, all work of an interrupted job is lost. The scenario states neither the size nor the write time
+   of a checkpoint, so the advice assumes a write time of 60 s. */
 static void test_no_checkpoints(void) {
   begin(HEAD RECLAIMED WITH_CLASSES("{\"default\":{\"restart_s\":120}}"), long_jobs());
   ask_without_error(4);
@@ -344,7 +345,7 @@ static void test_one_replication_is_not_significant(void) {
   end();
 }
 
-/* Less work is probably lost, but two runs are too few for a significant difference. */
+/* With the proposed interval, less work is probably lost, but two runs are too few for a significant difference. */
 static void test_interval_includes_zero(void) {
   begin(HEAD RECLAIMED INTERVAL("2700"), long_jobs());
   ask_without_error(2);
@@ -366,8 +367,8 @@ static void test_interval_includes_zero(void) {
   "}}},\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"}}"
 #define NEEDS "job_id,submit_s,gpus,duration_s,class,model,gpu_mem_gb,gpu_type\n"
 
-/* One of four GPUs is allocated, and 10 of 80 GB are requested. Four T4 replace four A100, at a quarter of the price.
- */
+/* At most one of four A100 is in use at a time, and each job requests 10 of its 80 GB. The advice replaces the four
+   A100 by four T4, at a quarter of the price. */
 static void test_smaller_type(void) {
   begin(HEAD TWO_TYPES MODELS("0.5"), NEEDS "1,0,1,36000,training,m,10,\n2,100000,1,36000,training,m,10,\n");
   ask_without_error(0);
@@ -571,9 +572,8 @@ static void test_bad_nodes(void) {
   end();
 }
 
-/* Two power limits are compared. With a limit of 200 W instead of 300 W, the job takes 1.05 times as long and uses 200
- * W x 10.5 h instead of 300 W x 10 h. With a limit of 100 W it would take twice as long.
- */
+/* The GPU draws at most 300 W and can be limited to 200 W or 100 W. With a limit of 200 W, the job takes 1.05 times as
+   long and uses 200 W x 10.5 h instead of 300 W x 10 h. With a limit of 100 W it would take twice as long. */
 static void test_power_cap(void) {
   begin(HEAD OWNED(
             "1",

@@ -59,8 +59,8 @@ static void write_file(const char *name, const char *text) {
   fclose(file);
 }
 
-/* Like starve(), but the number of successful allocations grows by 7 from call to call, because there are thousands.
-   Most of them load the catalogue, which has a test of its own. */
+/* Like starve(), but the number of successful allocations grows by 7 from call to call, because there are thousands of
+   allocations. Most of them are made while the catalogue is loaded; catalog_no_memory.c tests this. */
 static long starve_by_sevens(enum hr_status (*attempt)(void)) {
   for (long allowed = 0;; allowed += 7) {
     memory_ends_after(allowed, true);

@@ -259,7 +259,8 @@ static size_t check_job_alerts(const struct alert_run *alert_run, enum hr_alert_
   return found;
 }
 
-/* Reclaimed nodes in (t - window, t], as a share of the nodes that were present or lost in this interval. */
+/* Reclaimed nodes in (t - window, t], as a share of the nodes that are present now, or that went down or were released
+   in this interval. */
 static double reclaimed_share(const struct alert_run *alert_run, uint32_t pool, size_t snapshot, int64_t t_us) {
   int64_t within_us = alert_run->scenario->alerts.reclaims_within_us;
   double reclaimed = 0, gone = 0;
@@ -274,8 +275,8 @@ static double reclaimed_share(const struct alert_run *alert_run, uint32_t pool, 
   return nodes > 0 ? reclaimed / nodes : 0;
 }
 
-/* Compares the alerts on reclaimed nodes of a pool. The share can change at a snapshot and when a loss leaves the
-   window. Returns the number of alerts. */
+/* Compares the alerts on reclaimed nodes of a pool. The share can change at a snapshot, and at the instant when a lost
+   or released node leaves the window. Returns the number of alerts. */
 static size_t check_reclaim_alerts(const struct alert_run *alert_run, uint32_t pool) {
   const struct record *record = &alert_run->record;
   const struct hr_alert_rules *rules = &alert_run->scenario->alerts;
@@ -341,7 +342,7 @@ static void alerts_of_shipped_scenarios(void) {
   agrees(SHIPPED("agency"), strict, 4, found);
   agrees(SHIPPED("reserved-spot-mix"), NULL, 0, found);
   agrees(SHIPPED("reserved-spot-mix"), strict, 4, found);
-  for (unsigned i = 0; i < HR_ALERT_LATENCY; i++) /* those of services: served.c */
+  for (unsigned i = 0; i < HR_ALERT_LATENCY; i++) /* served.c tests alerts on services */
     if (i != HR_ALERT_BUDGET) CU_ASSERT(found[i] > 0);
 }
 
@@ -355,9 +356,9 @@ static void put_file(const char *name, const char *text) {
 }
 
 /* One node of 4 GPUs at $2 per GPU-hour. Job 1 has all GPUs for ten hours from time zero, so the node is full for 10 h.
-   Job 2 requests one GPU. It waits from hour 1 to hour 10, which is an alert after 15 min. It runs until hour 30, so a
-   quarter of the GPUs is used. Job 3 is the last job and is submitted at hour 40, so no job runs from hour 30 to hour
-   40. Tenant a spends $80 until hour 10, and exceeds a budget of $60 after 7.5 h. */
+   Job 2 requests one GPU and waits from hour 1 to hour 10; the alert begins when it has waited for 15 min. Then it runs
+   until hour 30, so a quarter of the GPUs is used. Job 3 is the last job and is submitted at hour 40, so no job runs
+   from hour 30 to hour 40. Tenant a spends $80 until hour 10, and exceeds a budget of $60 after 7.5 h. */
 static void alerts_of_one_node_by_hand(void) {
   put_file("jobs.csv",
            "job_id,submit_s,gpus,duration_s,tenant,class\n1,0,4,36000,a,training\n2,3600,1,72000,b,interactive\n"

@@ -86,7 +86,7 @@ static const char *after(const char *text, const char *words) {
   return found + strlen(words);
 }
 
-/* Compares the power that the row states, after the energy. */
+/* Compares the power that the row states, if any. `stated` is the rest of the row after the energy. */
 static void check_power(const struct world *world, const char *stated) {
   if (strstr(stated, " then ")) { /* 1150 W then 150 W after 360 s */
     const double first_w = next_number(&stated), then_w = next_number(&stated), at_s = next_number(&stated);
@@ -99,8 +99,9 @@ static void check_power(const struct world *world, const char *stated) {
   }
 }
 
-/* Reads a row `opendc.batt*`. The defaults of a row are 1,000 W, 0.1 kWh and 10 minutes. The fourth row is the third
-   one with a longer task. */
+/* Runs the world of a row `opendc.batt*` and compares the results. Unless the row states other values, the battery
+   charges with 1,000 W and stores 0.1 kWh, and the task takes 10 minutes. A row with the word "same" has the world of
+   the previous row with another length of the task. */
 static void check_row(const char *line, struct world *world) {
   const char *inputs = strchr(line, ',') + 1;
   if (!strstr(inputs, "same ")) {

@@ -310,7 +310,7 @@ static void goals_are_absolute(void) {
   hr_suite_destroy(suite);
 }
 
-/* Values that differ are printed with as many digits as this takes, in the unit of the metric. */
+/* Values that differ are printed with enough digits to differ as text, in the unit of the metric. */
 static void printed_values_differ(void) {
   static const struct {
     const char *path;
@@ -326,7 +326,7 @@ static void printed_values_differ(void) {
   struct hr_check *check = check_of(suite, baseline, 1);
   struct hr__check_case *item = &check->cases[0];
   char number[40];
-  free(item->changes); /* of the comparison, which found none */
+  free(item->changes); /* an empty list: the check found no change */
   item->changes = calloc(sizeof values / sizeof *values, sizeof *item->changes);
   CU_ASSERT_PTR_NOT_NULL_FATAL(item->changes);
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {

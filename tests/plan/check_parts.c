@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The parts of a check, compared with naive implementations: encoded starts, marks of decisions, tolerances. */
+/* The parts of a check, compared with naive implementations: encoded starts, marks (12-bit hashes of blocks of
+   decisions), tolerances. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -116,7 +117,7 @@ static void expect_first(uint32_t moves, uint32_t other, bool by_node) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(chain);
   CU_ASSERT_FALSE(hr__decisions_first(&before, chain, before.spacing, &from));
   CU_ASSERT_TRUE(hr__decisions_first(&now, chain, before.spacing, &from));
-  /* The marks of two blocks that differ are equal with probability 1/4096. This does not occur with the numbers of this
+  /* Two different blocks have equal marks with probability 1/4096. This does not occur with the numbers of this
      test. */
   CU_ASSERT_TRUE(from <= other && other < from + now.spacing);
   const struct hr__decision_block *block = hr__decisions_block(&now, from);
@@ -135,7 +136,7 @@ static void first_different_decision_is_found(void) {
   }
 }
 
-/* Runs of different lengths have blocks of different sizes. */
+/* Runs of different lengths can have blocks of different sizes. */
 static void runs_of_different_length(void) {
   struct hr__decisions before, now;
   uint64_t from;
@@ -196,13 +197,13 @@ static void most_specific_tolerance_applies(void) {
   const struct hr_tolerances common = {.at = of_suite, .count = 3}, own = {.at = of_run, .count = 1}, none = {0};
   const struct hr__allowance allowance = {&none, &common, false, false, false};
   CU_ASSERT_FALSE(hr__tolerance_wants_digest(&allowance));
-  /* The tolerance "*" of the run precedes the tolerance "*" of the suite. */
+  /* The tolerance "*" of the run has precedence over the tolerance "*" of the suite. */
   CU_ASSERT_EQUAL(judge(&none, &common, "queue.mean", NULL, 100, 150), HR__ALLOWED);
   CU_ASSERT_EQUAL(judge(&none, &common, "queue.mean", NULL, 100, 151), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&own, &common, "queue.mean", NULL, 100, 121), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&own, &common, "queue.mean", NULL, 100, 80), HR__ALLOWED);
-  /* A tolerance for a metric, by any of its names, precedes "*". It also applies to a class, unless another tolerance
-     names that class. */
+  /* A tolerance for a metric, by any of its names, has precedence over "*", also over "*" of the run. It also applies
+     to a class, unless another tolerance names that class. */
   CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", NULL, 100, 110), HR__ALLOWED);
   CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", NULL, 100, 111), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", "inference", 100, 111), HR__WORSE);

@@ -249,7 +249,7 @@ static void expect_common_events(const char *pool, bool shares) {
     const char *metric = hr__metric_rows[at->metric].column;
     struct hr_estimate estimate = hr_comparison_estimate(comparison, 1, metric);
     bool is_of_fragments = strstr(metric, "fragmentation") || strstr(metric, "gang") || !strcmp(metric, "stranded");
-    const bool is_of_services = hr__metric_rows[at->metric].flags & HR_METRIC_OF_REQUESTS; /* there are none */
+    const bool is_of_services = hr__metric_rows[at->metric].flags & HR_METRIC_OF_REQUESTS; /* no requests */
     CU_ASSERT_EQUAL(isnan(estimate.value), is_of_services || (is_of_fragments && !shares));
     if (isnan(estimate.value)) continue;
     CU_ASSERT(estimate.difference == 0 && estimate.low == 0 && estimate.high == 0);

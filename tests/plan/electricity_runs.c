@@ -146,8 +146,8 @@ static bool rows_differ(const char *path) {
   return differ;
 }
 
-/* The integral of the power in the timeline is the energy that the meter has counted. No row is only a step of the
-   carbon intensity, which has no column here. */
+/* The integral of the power in the timeline is the energy that the meter has counted. Each row changes some column: a
+   change of the carbon intensity alone adds no row, because the file has no column for it. */
 static void timeline_is_the_meter(void) {
   enum { WORLDS = 40, IT_COLUMN = 8 };
   struct hr__stream random;

@@ -106,8 +106,8 @@ static void same_rows_for_any_number_of_threads(void) {
   fill_setup_finish(&setup);
 }
 
-/* The requests reach the target with the last pod. Each job is drawn equally often. One of four jobs is too large for
-   any node, so a quarter of the pods fail. */
+/* Pods are added until their requests reach the target of 4,000 GPUs. Each job is drawn equally often. One of four jobs
+   is too large for any node, so about a quarter of the pods fail. */
 static void pods_are_drawn_from_the_trace(void) {
   static const char *const traces[] = {"3\n1\n1\n1\n", "1\n3\n1\n1\n", "1\n1\n3\n1\n", "1\n1\n1\n3\n"};
   for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {

@@ -105,8 +105,8 @@ static struct means fit_many(double drift, double sigma, double hold, uint32_t n
   return means;
 }
 
-/* The drift is 1 % per week. The model adds 0.1 before it takes logarithms, which reduces drifts and errors by about a
-   tenth. */
+/* The drift of the series in `calm` is 1 % per week. The model adds 0.1 before it takes logarithms, which reduces
+   drifts and errors by about a tenth. */
 static void parameters_of_generated_series(void) {
   struct means calm = fit_many(0.01, 0.1, 0, 52), held = fit_many(0, 0.1, 0.9, 52);
   struct means flat = fit_many(0, 0.2, 0, 26), wild = fit_many(0, 0.6, 0, 104);

@@ -58,7 +58,7 @@ static void check_slices(const struct hr_history *history, const struct hr_attem
   CU_ASSERT(attempt->n_slices == 0 || sum_milli == attempt->gpu_milli);
 }
 
-/* The attempts of a job must be in order of time and linked, and the last one must end like the job. */
+/* The attempts of a job must be in order of time and linked by `previous`, and the last one must end like the job. */
 static void check_attempts_of_job(const struct kept *kept, uint32_t job) {
   const struct hr_attempt *attempts;
   hr_history_attempts(kept->history, &attempts);
@@ -122,7 +122,7 @@ static void attempts_agree(const struct kept *kept) {
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* Losses and returns of nodes must equal the counters of the pools. */
+/* The numbers of requested nodes, notices and reclaimed nodes must equal the counters of the pools. */
 static void check_node_changes(const struct kept *kept) {
   const struct hr_node_change *changes;
   size_t count = hr_history_changes(kept->history, &changes);
@@ -162,7 +162,7 @@ static void history_of_shipped_scenarios(void) {
   agrees("shared-inference", NULL, 0);
 }
 
-/* Scenarios whose spot capacity is a recorded series. */
+/* A scenario whose spot capacity is a recorded series. */
 static void history_with_recorded_spot_capacity(void) {
   if (real_trace_missing(REAL_TRACES_DIR "/spot-skypilot/availability/1-node/aws-02-15-2023/us-east-1a_v100_1.json"))
     return;

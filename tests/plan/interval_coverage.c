@@ -73,9 +73,9 @@ static double share_covered(const struct hr__runner *runner, uint32_t candidate,
   return (double)covered / n_experiments;
 }
 
-/* The coverage must be 93 to 97 %. With fewer than 500 experiments, it must be within three standard errors of 95 %.
-   Near overload and with fewer than 2,000 experiments, it may be two standard errors below 93 % or above 97 %. The
-   standard error of 2,000 experiments is half a percentage point. */
+/* With 500 or more experiments, the coverage must be 93 to 97 %. With fewer, it must be within three standard errors of
+   95 %. Near overload and with fewer than 2,000 experiments, it may instead be two standard errors below 93 % or above
+   97 %. The standard error of 2,000 experiments is half a percentage point. */
 static void expect_coverage(double share, bool near_overload) {
   double error = sqrt(0.95 * 0.05 / n_experiments), margin = n_experiments >= 500 ? 0.02 : 3 * error;
   if (near_overload && n_experiments < 2000) margin = 0.02 + 2 * error;

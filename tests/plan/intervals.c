@@ -117,8 +117,9 @@ static void intervals_of_few_values(void) {
 /* ---- The median ------------------------------------------------------------------------------------- */
 
 /* Of ten values, the 2nd and the 9th enclose the median with probability 1 - 2 x 11/1024, the 3rd and the 8th with 1 -
-   2 x 56/1024. The ends are interpolated by Hettmansperger and Sheather: with n values, between the k-th and the next,
-   by the weight (n - k) s / (k + (n - 2 k) s), where s is the share of the step of the coverage. */
+   2 x 56/1024. The ends are interpolated by Hettmansperger and Sheather. Of n values, let the k-th and the k-th from
+   the end enclose the median with probability P(k) >= 0.95, and the next pair with P(k + 1) < 0.95. With s = (P(k) -
+   0.95) / (P(k) - P(k + 1)), the weight of the next pair is (n - k) s / (k + (n - 2 k) s). */
 static void median_interval_computed_by_hand(void) {
   static const double ten[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, six[] = {1, 2, 3, 4, 5, 6};
   double wide = 1 - 22.0 / 1024, narrow = 1 - 112.0 / 1024, share = (wide - 0.95) / (wide - narrow);
@@ -139,7 +140,7 @@ static void too_few_values_for_a_median_interval(void) {
   static const double five[] = {1, 2, 3, 4, 5};
   struct hr__interval interval = interval_of(five, 5, HR_METRIC_QUANTILE, 0.95, false);
   CU_ASSERT(isnan(interval.low) && isnan(interval.high) && interval.median == 3);
-  /* the outermost values cover with probability 0.9375 */
+  /* the two outermost values enclose the median with probability 0.9375 */
   interval = interval_of(five, 5, HR_METRIC_QUANTILE, 0.93749, false);
   CU_ASSERT(interval.low >= 1 && interval.low < 1.001 && interval.high <= 5 && interval.high > 4.999);
 }
@@ -198,9 +199,9 @@ static double share_covered(uint32_t count, enum hr_metric_kind kind, bool skewe
 }
 
 /* With six thousand samples, three standard errors of the coverage are 0.85 percentage points. The interval of a mean
-   must cover 93 to 97 % for all distributions that occur. Normal values are at one end of this range. They have no
-   skewness, but a small sample can be skewed by chance. The interval is then wider than Student's, never narrower, so
-   its coverage is above 95 %, but at most 97 %. Student's interval itself must cover 95 %. */
+   must cover 93 to 97 % for all distributions that occur. The normal distribution has no skewness, but a small sample
+   can be skewed by chance. The corrected interval is then wider than Student's, never narrower, so its coverage is
+   above 95 %, but at most 97 %. Student's interval itself must cover 95 %. */
 static void coverage_of_both_intervals(void) {
   static const uint32_t counts[] = {5, 10, 20};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -209,7 +210,7 @@ static void coverage_of_both_intervals(void) {
     CU_ASSERT(normal > 0.9415 && normal < 0.97);
     if (count < 10) continue; /* too few values for an interval of the median */
     double skewed = share_covered(count, HR_METRIC_MEAN, true, 1);
-    CU_ASSERT(skewed > 0.93 && skewed < 0.97); /* 0.90 and 0.92 without the correction */
+    CU_ASSERT(skewed > 0.93 && skewed < 0.97); /* uncorrected: 0.90 for 10 values, 0.92 for 20 */
     double median = share_covered(count, HR_METRIC_QUANTILE, true, log(2));
     CU_ASSERT(median > 0.9415 && median < 0.9585);
     /* the interval must not cover a value that is not the median */

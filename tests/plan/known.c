@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Plans with a known optimum. Each plan is computed with ten seeds, all of which must find the optimum.
+ * Plans with a known optimum. Each plan is computed for ten random traces, and must find the optimum for all of them.
  *
  * Ordered hunting. A job takes one of r reserved GPUs if one is free, otherwise an on-demand GPU. With offered load a,
  * the cost per hour is c_r r + c_o a B(r, a), where B is Erlang's loss formula (Cooper, "Introduction to Queueing
@@ -45,8 +45,8 @@ static double cost_of_hunting(double reserved_usd, unsigned reserved, double off
   return hours_of_month * (reserved_usd * reserved + 2 * offered * planned_erlang_b(reserved, offered));
 }
 
-/* The best number of reserved GPUs by the formula. Both neighbours must cost more by at least `margin`, so that the
-   test can fail. */
+/* The best number of reserved GPUs by the formula. Both neighbours must cost more by at least the share `margin`, so
+   that the optimum is clear. */
 static unsigned best_of_hunting(double reserved_usd, double offered, double margin) {
   unsigned best = 0;
   for (unsigned r = 4; r <= 40; r += 4)
@@ -58,7 +58,7 @@ static unsigned best_of_hunting(double reserved_usd, double offered, double marg
   return best;
 }
 
-/* The mean cost over seeds must be within three standard errors of the formula. It must not be within them if the
+/* The mean cost over the traces must be within three standard errors of the formula. It must not be within them if the
    formula is 3 % higher, which shows that the test can fail. */
 static void expect_mean(const double *costs, double formula) {
   double mean = 0, squares = 0;

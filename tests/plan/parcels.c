@@ -100,7 +100,7 @@ static void runs_without_costs_and_alerts_round_trip(void) {
   hr__parcel_finish(&parcel);
 }
 
-/* Every proper prefix of a parcel is incomplete and is rejected; the parts that were read are freed. */
+/* A proper prefix of a parcel is incomplete and is rejected; the parts that were read are freed. */
 static void parcels_that_are_cut_off(void) {
   struct made made;
   make(&made);

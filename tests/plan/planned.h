@@ -12,8 +12,8 @@ struct hr_scenario *planned_scenario(const char *text);
 /* The error message of loading the text; NULL: no error. Valid until the next call. */
 const char *planned_error(const char *text);
 
-/* Draws a trace of one-GPU jobs with Poisson arrivals and exponential run times (M/M). `offered`: the mean number of
-   GPUs that jobs request. `mean_s`: the mean run time in seconds. */
+/* Draws a trace of one-GPU jobs with Poisson arrivals and exponential run times (M/M). `offered`: the offered load,
+   which is the mean number of GPUs in use if no job waits. `mean_s`: the mean run time in seconds. */
 struct hr_trace *planned_queue(uint64_t seed, uint32_t jobs, double offered, double mean_s);
 
 /* Computes a plan without sensitivity analysis; exits on failure. */

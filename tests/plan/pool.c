@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For any number of threads, every task is run once, and the error of the first task that fails is returned. */
+/* For any number of threads, every task is run once. If tasks fail, the error of the first of them is returned, and the
+   last tasks are not started. */
 
 #include "base/threads.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parsing of a plan's question: metrics by name, goals with units, the grid of candidates, demand. */
+/* The parts of a plan's question: metrics by name, goals with units, the grid of candidates, and the demand of a
+   trace. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -153,7 +154,7 @@ static void goals_have_units(void) {
   bound_is("monthly_usd <= 3500 $", 3500, true);
   bound_is("monthly_usd <= 3e3 usd", 3000, true);
   bound_is("slowdown.p95 <= 2", 2, true);
-  /* as Headroom prints them */
+  /* bounds as Headroom prints them */
   bound_is("monthly_usd <= $120,000", 120000, true);
   bound_is("monthly_usd <= $1,234,567.5", 1234567.5, true);
   bound_is("monthly_usd <= $120k", 120000, true);

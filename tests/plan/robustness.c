@@ -154,8 +154,10 @@ static void dollars_count_as_goals(void) {
   hr_trace_destroy(trace);
 }
 
-/* Three mixes are printed: the choice, the cheapest mix that meets the goals under more conditions than the choice, and
-   the mix that meets them under the most conditions. */
+/* Three mixes are printed: the choice, the cheapest mix that meets all goals under more conditions than the choice, and
+   the mix that meets all goals under the most conditions. The second argument of hr__robustness_shown is the width of
+   the indifference zone: a mix counts as equally expensive as the choice if its objective is at most this much
+   higher. */
 static void printed_mixes(void) {
   struct hr__robustness tested_mixes = {.n_conditions = 9, .n_mixes = 5};
   struct hr__tested_mix *mixes = tested_mixes.mixes;
@@ -166,11 +168,12 @@ static void printed_mixes(void) {
     mixes[i] = (struct hr__tested_mix){.planned = {.objective = objectives[i]}, .n_met = met[i]};
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 0, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 1 && shown[2] == 4);
-  /* Within a zone of 1, mixes 1 and 2 cost the same as the choice, so mix 2 is printed: it meets the goals under more
-     conditions. */
+  /* With an indifference zone of 1, mixes 1 and 2 cost as much as the choice. Mix 2 is printed, because it meets all
+     goals under more conditions than mix 1. */
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 1, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 2 && shown[2] == 4);
-  /* A mix that misses a goal in dollars counts as safer only if no mix that meets all goals is safer. */
+  /* If no mix meets all goals under more conditions than the choice, the mix that meets all goals except those in
+     dollars under the most conditions is printed instead. */
   mixes[4].n_met = 2;
   mixes[4].n_over_dollars = 6;
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 1, shown), 2);
@@ -191,7 +194,9 @@ static void split_cells_are_not_met(void) {
   CU_ASSERT_TRUE(!hr__held_meets(&held_here) && hr__held_is_over_dollars(&held_here));
 }
 
-/* Plausible markets of V100s on AWS: records of V100s by any provider, and the worst band of AWS's advisor. */
+/* Conditions with the spot markets of other records, for a pool of V100s on AWS: the records of V100s of any provider,
+   and the band of AWS's advisor with the most interruptions. A record of one region is not used if the provider has a
+   record for all regions. */
 static void plausible_presets(void) {
   struct hr_trace *trace = hourly(100, 1, 1800);
   struct hr_scenario *scenario = planned_scenario(spot_or_on_demand);
@@ -363,8 +368,8 @@ static void unpriced_cost_is_unknown(void) {
 
 /* ---- Random runs ------------------------------------------------------------------------------------ */
 
-/* A queue of random jobs, reserved capacity as a variable, and expensive on-demand capacity. Additional demand is drawn
-   at random. */
+/* A queue of random jobs, reserved capacity as the only variable, and on-demand capacity at twice the price. Under the
+   conditions that change the demand, the plan draws the workload at random from the trace. */
 static struct hr_plan *drawn_with(double usd_per_gpu_hour, uint32_t on_demand, uint32_t step,
                                   struct hr_scenario **scenario, struct hr_trace **trace) {
   char text[1500];
@@ -487,7 +492,8 @@ static bool is_tested(const struct hr_plan *plan, uint32_t candidate) {
   return false;
 }
 
-/* The mixes that 'What if' recommends, and the choice with one more level, are tested under all conditions. */
+/* The mixes that 'What if' recommends are tested under all conditions, and so is the next candidate after the choice,
+   in which the reserved capacity is one level higher. */
 static void recommended_mixes_are_tested(void) {
   struct hr_scenario *scenario;
   struct hr_trace *trace;
@@ -500,20 +506,21 @@ static void recommended_mixes_are_tested(void) {
     CU_ASSERT_TRUE(is_tested(plan, candidate));
   }
   CU_ASSERT(n_best > 0);
-  CU_ASSERT_TRUE(is_tested(plan, plan->choice.candidate + 1)); /* the only variable has one more level */
+  CU_ASSERT_TRUE(is_tested(plan, plan->choice.candidate + 1)); /* the only variable is one level higher */
   hr_plan_destroy(plan);
   hr_scenario_destroy(scenario);
   hr_trace_destroy(trace);
 }
 
-/* Returns whether a candidate has as many runs as the choice; then its metrics are final. */
+/* Returns whether all runs of a candidate were made: `plan->depth` replications, or one run if the candidate is
+   deterministic. Then its metrics are final. */
 static bool is_final(const struct hr_plan *plan, uint32_t candidate) {
   uint32_t id = plan->evaluator.runner_ids[candidate];
   uint32_t last = id == HR_NONE || !hr__runner_is_random(plan->runner, id) ? 0 : plan->depth - 1;
   return id != HR_NONE && hr__runner_values(plan->runner, id, last);
 }
 
-/* No mix in the output meets a tightened goal at a lower cost than the table of tighter goals states. */
+/* No candidate with final metrics meets a tightened goal at a lower cost than the table of tighter goals states. */
 static void tighter_goals_use_all_mixes(void) {
   uint32_t compared = 0;
   for (uint64_t seed = 1; seed <= 6; seed++) {
@@ -555,8 +562,8 @@ static void tighter_goals_use_all_mixes(void) {
   CU_ASSERT(compared > 0);
 }
 
-/* 'What if' names another mix only if the choice misses a goal, or the paired differences of the runs are significant:
-   Student's interval excludes zero. */
+/* 'What if' names another mix as better only if the choice misses a goal, or if the other mix costs significantly less:
+   Student's interval of the paired differences is below zero. */
 static void best_mix_is_beyond_noise(void) {
   struct hr_scenario *scenario;
   struct hr_trace *trace;

@@ -180,7 +180,7 @@ static void fast_search_equals_exhaustive_search(void) {
   CU_ASSERT_EQUAL(tally.disagree, 0);
   CU_ASSERT(feasible >= tally.scenarios / 2);
   CU_ASSERT(feasible - tally.within_1 <= fmax(0.005 * feasible, n_scenarios < 200));
-  CU_ASSERT_EQUAL(tally.unsaid, 0); /* for a larger miss, the plan must state that the choice may be improved */
+  CU_ASSERT_EQUAL(tally.unsaid, 0); /* if the miss is above 5 %, the plan must state that a better choice may exist */
   CU_ASSERT(tally.runs < tally.all_runs / 2);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Metrics of services in runs, compared with the results of the requests; goals on services; replications and plans
-   without jobs. */
+   without jobs; alerts on services. */
 
 #include "harness.h"
 #include "headroom/unstable/compare.h"
@@ -140,9 +140,9 @@ static void metrics_are_those_of_the_requests(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Backfill in a run with services, where the expected end of a running job is stored. When the job ends, the backfill
-   `easy` must find its stored end. Of the 8 GPUs, two replicas use 2. The second job waits for the first one, and the
-   third job must not delay the second one. */
+/* Backfill in a run with services. The backfill `easy` stores the expected end of each running job, and must find it
+   again when the job ends. Of the 8 GPUs, two replicas use 2. The second job waits for the first one, and the third job
+   must not delay the second one. */
 static void backfill_with_services(void) {
   static const int64_t submit_us[] = {0, 10 * HR_SECOND_US, 20 * HR_SECOND_US};
   static const int64_t work_us[] = {100 * HR_SECOND_US, 100 * HR_SECOND_US, 50 * HR_SECOND_US};
@@ -152,7 +152,7 @@ static void backfill_with_services(void) {
   struct hr_scenario *scenario = scenario_with(",\"policy\":{\"name\":\"queue\",\"backfill\":\"easy\"}");
   struct hr_replay replay;
   run(&replay, scenario, &trace);
-  CU_ASSERT_EQUAL(hr__metric_of_run(HR__M_COMPLETED, replay.summary).value, 5); /* and 2 replicas */
+  CU_ASSERT_EQUAL(hr__metric_of_run(HR__M_COMPLETED, replay.summary).value, 5); /* 3 jobs, 2 replicas */
   hr_replay_finish(&replay);
   hr_scenario_destroy(scenario);
 }
@@ -212,7 +212,8 @@ static void goals_name_services(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Each replication draws different requests. A scenario whose requests have their own seed is not random. */
+/* Each replication draws different requests. A scenario whose requests have their own seed is not random, unless a
+   router is. */
 static void replications_draw_requests(void) {
   struct hr_scenario *scenario = scenario_with(",\"replications\":{\"count\":3}");
   struct hr_trace *trace = no_jobs();
@@ -250,14 +251,14 @@ static void goals_that_cannot_be_met(void) {
   CU_ASSERT_EQUAL_FATAL(replay.notes.count, 1);
   CU_ASSERT_PTR_NOT_NULL(strstr(replay.notes.text[0], "'chat'"));
   CU_ASSERT_PTR_NOT_NULL(strstr(replay.notes.text[0], "fixed_us + per_sequence_us = 9.2 ms"));
-  /* only requests with one token meet it: 1 of 20 */
+  /* only requests with one output token meet the goal: 1 of 20 */
   CU_ASSERT_DOUBLE_EQUAL(metric_of(replay.summary, 0, "attainment"), 0.05, 0.01);
   hr_replay_finish(&replay);
   hr_trace_destroy(trace);
   hr_scenario_destroy(scenario);
 }
 
-/* The plan finds the minimum number of replicas that meets a goal. Runs with each number of replicas give the same
+/* The plan finds the minimum number of replicas that meets the goals. Runs with each number of replicas give the same
    minimum. */
 static void plans_choose_replicas(void) {
   struct hr_scenario *scenario = scenario_with(

@@ -85,8 +85,8 @@ static const char *draw_autoscale(char text[200]) {
   return text;
 }
 
-/* The random settings of a service, which put_service writes. Its parameter `spill` is the service that gets spilled
-   requests, or NULL. */
+/* The random settings of a service, which put_service writes. The parameter `spill` of put_service is the name of the
+   service that gets spilled requests, or NULL. */
 struct world_service {
   char autoscale[200], router[20];
   uint32_t cold_s, sequences, fixed_us, bound_ms, limit;
@@ -248,7 +248,7 @@ static void clusters_are_alone(void) {
       CU_ASSERT_EQUAL(alone.replay.result->n_submitted, both.replay.result->clusters[i].n_submitted);
       check_same_requests(&alone.replay.served[0], &both.replay.served[i]);
       cost_uusd += alone.replay.summary->services[0].cost_uusd;
-      /* the ledger rounds the shares of all accounts so that they add up, so one of them differs by a micro-dollar */
+      /* the ledger rounds the shares of all accounts so that they add up, so they can differ by a micro-dollar */
       CU_ASSERT(llabs(alone.replay.summary->services[0].cost_uusd - both.replay.summary->services[i].cost_uusd) <= 1);
       finish(&alone);
     }
@@ -354,8 +354,8 @@ static void regions_are_clusters(void) {
                                                                                        "[" POOL("p", "1", "") "]}]"
 
 /* Three simultaneous requests; each takes a second. A cluster accepts two requests at a time (`limit`), so the third
-   request goes to Europe. Of the six requests at 10 s, the first two remain in America, two go to Europe and two are
-   refused. */
+   request goes to Europe. Of the six requests at 10 s, the first two remain in America. The other four go to Europe,
+   which refuses two of them. */
 static void goes_round(void) {
   file_write_text("r.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n0,1,1\n0,1,1\n10,1,1\n10,1,1\n10,1,1\n"
                            "10,1,1\n10,1,1\n10,1,1\n");

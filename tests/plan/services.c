@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Replicas of inference services as jobs: training that is preempted, spot capacity, scaling to zero, and autoscalers.
-   The results are compared with values computed by hand and with a closed form; runs are in checked mode. */
+/* Replicas of inference services as jobs: training that is preempted, spot capacity, scaling to zero, autoscalers,
+   spill-over, costs, parts of the latency, and replicas over time. The results are compared with values computed by
+   hand and with a closed form. Most runs are in checked mode. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -41,7 +42,8 @@ static void finish(struct run *run) {
   hr_scenario_destroy(run->scenario);
 }
 
-/* Runs a scenario with the file of requests or jobs that it names; `sections` are members of the scenario. */
+/* Runs a scenario with the file of requests or jobs that it names. `sections`: members of the scenario. `check`:
+   checked mode. */
 static struct run make_run(const char *sections, bool check) {
   struct run run = {0};
   struct hr_error error = {0};
@@ -85,7 +87,7 @@ static void check_decision(const struct run *run, uint32_t at, int64_t at_s, uin
 }
 
 /* The first request waits for the whole cold start, 80 s. The replica is idle from 81 to 181 s, and ends. The second
-   one waits only for the engine, because the image and the weights are on the node. */
+   request, at 500 s, waits only 50 s for the engine, because the image and the weights are on the node. */
 static void to_zero_and_back(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n500,1,1\n");
   struct run run = make_run(POOL ",\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":\"requests.csv\"}," TO_ZERO
@@ -315,7 +317,7 @@ static void waiting_replica_is_withdrawn(void) {
 
 /* There are two GPUs and four replicas, so two replicas wait. At 100 s only one replica is wanted. Under every policy,
    the jobs of the waiting replicas are withdrawn, and one running replica ends. So the training job that is submitted
-   at 150 s starts soon. */
+   at 150 s starts within 30 s. */
 static void withdrawn_under_every_policy(void) {
   uint32_t n = 0;
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n5000,1,1\n");
@@ -388,8 +390,8 @@ static void horizon_of_received_requests(void) {
   finish(&run);
 }
 
-/* Poisson arrivals (cv 1) and bursts (cv 4): `slo` meets its goal. It uses at most a third more replicas than the
-   smallest fixed number that meets the goal; one replica less misses it. */
+/* Poisson arrivals (cv 1) and bursts (cv 4): `slo` meets its goal. On average it uses at most a third more replicas
+   than the smallest fixed number that meets the goal; one replica fewer misses it. */
 static void slo_meets_its_goal(void) {
   static const struct {
     const char *cv;
@@ -550,10 +552,11 @@ static void spills_over(void) {
   finish(&run);
 }
 
-/* Three services that spill over in a circle, each with one replica that takes 1 s for a request and a queue of one. Of
-   four requests for the first service at 0 s, one remains, one goes to the second service and one to the third service.
-   All queues are full for the last request. It does not return to the first service, so the third service refuses it.
-   The second request for the third service at 10 s goes to the first service. */
+/* Three services that spill over in a circle. Each has one replica that takes 1 s for a request, and accepts one
+   request at a time (`limit`). Of four requests for the first service at 0 s, one remains, one goes to the second
+   service and one to the third service. All services are full for the last request. It does not return to the first
+   service, so the third service refuses it. The second request for the third service at 10 s goes to the first
+   service. */
 static void spills_in_a_circle(void) {
   static const char each[] =
       "%s{\"name\":\"%s\",\"requests\":{\"trace\":\"%s.csv\"},\"router\":{\"spill\":{\"to\":\"%s\"}},"
@@ -671,7 +674,7 @@ static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at,
       memory, context_us);
 }
 
-/* Half of the worlds have the policy `queue` with priorities, the others all policies one after the other. */
+/* Half of the worlds have the policy `queue` with priorities. The others have each policy in rotation. */
 static void put_policy(uint64_t *state, uint32_t world, char *text, size_t size) {
   const struct hr_policy_ops *const *all = hr_policies();
   uint32_t n = 0;
@@ -896,7 +899,7 @@ static void cold_start_is_a_part(void) {
   CU_ASSERT_EQUAL(first.cold_start_us, 80 * HR_SECOND_US);
   CU_ASSERT_EQUAL(first.queue_us, 0);
   CU_ASSERT_EQUAL(first.prompt_us, HR_SECOND_US);
-  /* it also waits for the iteration of the first one */
+  /* it also waits for the iteration of the first request */
   CU_ASSERT_EQUAL(second.cold_start_us, 50 * HR_SECOND_US);
   CU_ASSERT_EQUAL(second.queue_us, HR_SECOND_US);
   finish(&run);
@@ -947,8 +950,8 @@ static void parts_add_up(void) {
 
 /* ---- Replicas over time ----------------------------------------------------------------------------- */
 
-/* The GPU time of starting replicas that follows from the numbers of replicas equals that of the accounts. The wanted
-   number changes at most once per decision, and once at the end. */
+/* The GPU time of starting replicas is computed from the number of starting replicas over time, and equals that of the
+   accounts. The wanted number changes at most once per decision, and once at the end. */
 static void levels_are_the_accounts(void) {
   for (uint32_t world = 0; world < 24; world++) {
     struct run run = random_world(world);
@@ -971,8 +974,8 @@ static void levels_are_the_accounts(void) {
   }
 }
 
-/* If there are more changes than a summary lists, the changes are combined to intervals with maxima. All decisions are
-   counted, and at most HR_MAX_LISTED are listed. */
+/* If there are more changes than a summary lists, the changes are combined into HR_MAX_LISTED intervals, each with the
+   maxima of its changes. All decisions are counted, and at most HR_MAX_LISTED are listed. */
 static void many_changes_are_thinned(void) {
   struct run run = make_run(
       POOL

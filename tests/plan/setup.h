@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_PLAN_SETUP_H
 #define HR_TESTS_PLAN_SETUP_H
 
-/* Comparisons with four jobs of 8 GPUs, on one owned node of 8 GPUs or on four spot nodes. */
+/* Comparisons with four jobs of 8 GPUs, on one node of 8 GPUs without a market or on four spot nodes. */
 
 #include "headroom/headroom.h"
 #include "headroom/unstable/compare.h"
@@ -27,8 +27,8 @@ struct setup {
   struct hr_compare_config config;
 };
 
-/* Makes a comparison. `pool` is POOL or SPOT; `more` is inserted into SPOT. `names` are policies, and end with NULL or
-   have MAX_POLICIES entries. */
+/* Makes a comparison. `pool` is POOL, SPOT or SHARED_SPOT; `more` is inserted into the last two. `names` are policies,
+   and end with NULL or have MAX_POLICIES entries. */
 void setup_make(struct setup *setup, const char *pool, const char *more, const char *const *names,
                 uint32_t replications);
 void setup_finish(struct setup *setup);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The autoscaler `slo` with replicas that run few requests at the same time. It meets the goal with few more replicas
-   than the smallest fixed number that meets it, even if replicas do not share a queue. */
+/* The autoscaler `slo` with replicas that run few requests at the same time. It meets the goal with at most three
+   replicas more than the smallest fixed number that meets it, even if replicas do not share a queue. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -52,7 +52,7 @@ static struct outcome outcome_of(const char *replica, const char *scale) {
 
 /* Replicas that run few requests at once, because of the maximum number of sequences, of little memory, of the size of
    a batch, or of the number of servers. `fixed` is the smallest number of replicas that meets the goal; one replica
-   less misses it. The autoscaler may use two more. */
+   fewer misses it. The autoscaler may use two more on average. */
 static void few_requests_at_once(void) {
   static const struct {
     const char *engine;

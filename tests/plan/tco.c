@@ -231,14 +231,14 @@ static void amortization_by_hand(void) {
   CU_ASSERT_DOUBLE_EQUAL(hr_amortized_usd(HR_AMORTIZATION_STRAIGHT_LINE, 0.1, 100, 20, 4), 20, 1e-12);
   for (unsigned method = 0; method < HR_N_AMORTIZATIONS; method++)
     CU_ASSERT_DOUBLE_EQUAL(hr_amortized_usd((enum hr_amortization)method, 0, 100, 20, 2.5), 32, 1e-12);
-  /* the twelve payments of a month, discounted by the month, have the present value of the purchase */
+  /* the twelve monthly payments, discounted at 1 % a month, have the present value of the purchase */
   double month = hr_amortized_usd(HR_AMORTIZATION_PMT_MONTHLY, 0.12, 1000, 0, 1) / 12, sum = 0, factor = 1;
   for (unsigned i = 0; i < 12; i++) sum += month * (factor /= 1.01);
   CU_ASSERT_DOUBLE_EQUAL(sum, 1000, 1e-9);
 }
 
-/* Annuities are annual, have the discount rate of the comparison, and the life of the nodes is the number of compared
-   years. The present value of the yearly costs then equals the present value of the payments. */
+/* The nodes are paid for with annual annuities at the discount rate of the comparison, and their life is the number of
+   compared years. The present value of the yearly costs then equals the present value of the payments. */
 static void annuities_have_the_present_value_of_the_purchase(void) {
   static const char pools[] =
       "{\"name\":\"p\",\"nodes\":3,\"gpu\":\"H100\",\"gpus_per_node\":8,\"market\":\"owned\",\"owned\":{"
@@ -254,13 +254,14 @@ static void annuities_have_the_present_value_of_the_purchase(void) {
   }
   CU_ASSERT_DOUBLE_EQUAL(figure(&world, 0, HR__TCO_NPV), sum, 1e-4);
   CU_ASSERT_DOUBLE_EQUAL(figure(&world, 0, HR__TCO_TOTAL), paid, 1e-6);
-  /* 3 x 2 kW x 1.2 x 0.1 $ x 8,760 h, 4 % of 3,000 $, and 80 % of 3,000 $ are lost */
+  /* each year: energy of 3 x 2 kW x 1.2 x 0.1 $ x 8,760 h, and maintenance of 4 % of 3,000 $; the nodes lose 80 % of
+     3,000 $ in the four years */
   CU_ASSERT_DOUBLE_EQUAL(paid, 4 * (6307.2 + 120) + 2400, 1e-6);
   finish(&world);
 }
 
 /* Break-even utilization: u = (capital per year + fixed costs per year) / (8,760 h x n (p - e)) for n GPUs, an
-   on-demand price of p per GPU hour, and e for the energy of a GPU hour. */
+   on-demand price of p per GPU hour, and e for the energy that a GPU hour in use costs beyond an idle one. */
 static void break_even_utilization_by_hand(void) {
   static const char pools[] =
       "{\"name\":\"own\",\"nodes\":2,\"gpu\":\"H100\",\"gpus_per_node\":4,\"market\":\"owned\",\"owned\":{"
@@ -269,7 +270,7 @@ static void break_even_utilization_by_hand(void) {
       "{\"name\":\"od\",\"nodes\":2,\"gpu\":\"H100\",\"gpus_per_node\":4,\"market\":\"on-demand\",\"usd_per_gpu_hour\":"
       "3}";
   struct world world = run_world(pools, ",\"tco\":{\"years\":4}", 4, 3600, 1);
-  double energy_h = 5 * 0.8 * 1.25 * 0.1 / 4; /* of a GPU in use, in addition to an idle one */
+  double energy_h = 5 * 0.8 * 1.25 * 0.1 / 4; /* of a GPU in use, beyond that of an idle GPU */
   double fixed = 2 * (40000 * 0.9 / 4 + 500 + 5 * 0.2 * 1.25 * 0.1 * 8760);
   CU_ASSERT_EQUAL_FATAL(world.tco->n_pairs, 1);
   CU_ASSERT_DOUBLE_EQUAL(world.tco->pairs[0].utilization.mean, fixed / (8760 * 8 * (3 - energy_h)), 1e-9);

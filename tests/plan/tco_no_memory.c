@@ -57,7 +57,7 @@ static void write_file(const char *name, const char *text) {
 }
 
 /* Like starve(), but the number of successful allocations grows by 7 from call to call. Most allocations load the
-   scenario, which has a test of its own. */
+   scenario; loading has its own test. */
 static long starve_by_sevens(enum hr_status (*attempt)(void)) {
   for (long allowed = 0;; allowed += 7) {
     memory_ends_after(allowed, true);

@@ -160,7 +160,7 @@ static void months_are_separate_accounts(void) {
   priced_destroy(run);
 }
 
-/* One dollar is split among three tenants; the rounded parts sum to the total. */
+/* Idle costs are split evenly among the tenants; the rounded totals of the tenants sum to the total. */
 static void rounded_thirds_sum_to_total(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.idle_split = HR_IDLE_SPLIT_EVEN};

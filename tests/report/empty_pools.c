@@ -500,8 +500,8 @@ static void expect_pool(const struct hr_pool_metrics *a, const struct hr_pool_me
          "a pool's figures");
 }
 
-/* Asserts that pools with nodes have the same metrics in both runs, and that the metrics of empty pools are zero. If
-   the run `plain` has a single pool, it has no metrics by pool. */
+/* Asserts that pools with nodes have the same metrics in both runs, and that the metrics of empty pools are zero or
+   unknown. If the run `plain` has a single pool, it has no metrics by pool. */
 static void expect_pools(const struct hr_summary *more, const struct hr_summary *plain) {
   size_t at = 0;
   expect(more->n_pools == (scenario.more.cluster.n_pools > 1 ? scenario.more.cluster.n_pools : 0),

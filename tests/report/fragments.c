@@ -82,9 +82,9 @@ static struct hr_summary *run_scenario(const char *rule, int64_t horizon_us, con
  *   B: 1 GPU, 1 CPU, 4 GiB; from 4 s to 14 s, and from 20 s to 30 s
  *
  * Free resources and counts by time (s):
- *   [0, 4)    0.6 + 1.0 GPUs, 1 CPU, 6 GiB. No CPUs for A: fragment 1.6. B fits the second GPU: fragment 0.6.
+ *   [0, 4)    0.6 + 1.0 GPUs, 1 CPU, 6 GiB. Too few CPUs for A: fragment 1.6. B fits the second GPU: fragment 0.6.
  *             F = 1.1, stranded 0, gang of 1
- *   [4, 10)   0.6 GPUs, no CPU. No CPU for A, no whole GPU for B. F = 0.6, stranded 0.6 (sufficient for A), no gang
+ *   [4, 10)   0.6 GPUs, no CPU. No CPU for A, no whole GPU for B. F = 0.6, stranded 0.6 (enough GPU for A), no gang
  *   [10, 14)  1.0 GPUs, 3 CPUs, 4 GiB. Both fit. F = 0, gang of 1
  *   [14, 20)  all resources. F = 0, gang of 2 (8 GiB are sufficient for two tasks B)
  *   [20, 22)  as [10, 14)

@@ -120,7 +120,7 @@ static void unknown_times_are_empty_at_horizon(void) {
                      "3,5.25,,,,99,,unsubmitted,,,,,,,,,1\n");
 }
 
-/* The slices do not fit into the initial allocation and the output buffer, and the names are longer than the buffer. */
+/* The slices do not fit into the initial allocation and the output buffer, and the id is longer than the buffer. */
 static void long_fields_are_complete(void) {
   enum { SLICES = 60000, NAME = 600000 };
   struct hr_slice *slices = calloc(SLICES, sizeof *slices);

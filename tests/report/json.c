@@ -152,8 +152,8 @@ static bool is_section_of_some_runs(const cJSON *rule, const char *key) {
 }
 
 /* Whether a schema object requires all its keys. This must be so, because a summary always contains all keys. The only
-   exceptions are the sections for markets, for out-of-memory kills, for services, for several clusters and for
-   replications, and the ETTR of groups. */
+   exceptions are the sections that only some runs have, for example costs, faults or services, and the ETTR of
+   groups. */
 static bool all_required(const cJSON *rule) {
   const cJSON *key, *inner;
   cJSON_ArrayForEach(key, schema_get(rule, "properties")) {

@@ -112,8 +112,8 @@ static bool is_series(const struct sample *sample, const struct sample *other) {
   return strcmp(sample->name, other->name) == 0 && strcmp(sample->labels, other->labels) == 0;
 }
 
-/* The samples of a series are sorted by time, and counters never decrease. The buckets of a histogram are
-   contiguous. */
+/* The samples of a series are sorted by time, and counters never decrease. The counts of a histogram's
+   buckets do not decrease. */
 static void series_are_in_order(void) {
   for (size_t i = 1; i < n_samples; i++) {
     const struct sample *before = &samples[i - 1], *now = &samples[i];

@@ -46,8 +46,8 @@ struct page_scenario {
   size_t n_instants, capacity;
 };
 
-/* Returns a random scenario. It has markets, tenants and classes, each of which is omitted in some scenarios. Free it
-   with page_scenario_destroy(). */
+/* Returns a random scenario with markets. Some scenarios have no tenants or no classes. Free it with
+   page_scenario_destroy(). */
 struct page_scenario *page_scenario_draw(uint64_t seed);
 /* Returns a scenario with one pool, which has no price, and with `n_jobs` jobs, which are submitted at time 0. The
    caller may change it before the run. Free it with page_scenario_destroy(). */

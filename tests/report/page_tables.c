@@ -309,7 +309,8 @@ static void bins_count_all_waits(void) {
   }
 }
 
-/* A run with a single wait, which is shorter than the lowest bound that a histogram can have. */
+/* A run of two jobs. Only one of them waits, and its wait is shorter than the lowest bound that a histogram can have.
+ */
 static void bins_of_short_waits(void) {
   struct page_scenario *scenario = page_scenario_plain(2);
   scenario->work_us[0] = 3;

@@ -91,8 +91,8 @@ static int64_t median_of_3(int64_t a, int64_t b, int64_t c) {
   return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
 }
 
-/* Sets the keys at the nine positions from which the pivot is computed to the smallest unused values. Returns the
-   pivot. */
+/* The pivot is computed from the keys at nine positions. Sets those that have no value yet to the smallest unused
+   values. Returns the pivot. */
 static int64_t spoil_pivot(int64_t *keys, const size_t *place, size_t count, int64_t *next) {
   int64_t median[3], probe[9];
   for (size_t i = 0; i < 9; i++) {

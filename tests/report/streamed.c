@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A streamed run equals the run in memory: all jobs start at the same times and on the same nodes. This is checked for
-   each policy that can be streamed, for random traces of several blocks of jobs. Metrics must be equal, except
-   quantiles, which must be near. */
+   orders, backfills and placements of the queue, for random traces of several blocks of jobs. Metrics must be equal up
+   to rounding, and quantiles must be near. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -109,7 +109,7 @@ static void policies(void) {
   hr_trace_destroy(mapped);
 }
 
-/* With conservative backfill, long queues take long to simulate. This test therefore uses traces with half the load. */
+/* With conservative backfill, long queues take long to simulate, so this test uses a trace with half the load. */
 static void conservative_backfill(void) {
   static const char *const some[] = {"fifo", "sjf", "fair-share", "multifactor"};
   struct hr_trace *trace = random_trace_at(15, 2), *mapped = streamed_trace(trace);
@@ -198,7 +198,7 @@ static void fits_its_schema(const struct hr_trace *trace, const struct hr_summar
   hr_policy_choice_finish(&policy);
 }
 
-/* The JSON of a streamed run has the keys of the run in memory, even if the run has no events. */
+/* The JSON of a streamed run has the keys that its schema requires, even if the run has no events. */
 static void json_has_equal_keys(void) {
   struct hr_trace *trace = random_trace(14), *mapped = streamed_trace(trace);
   struct hr_cluster_spec cluster = two_pools();

@@ -110,9 +110,9 @@ static void jobs_that_wait_for_spot(void) {
       "queue:backfill=skip,market=spot-first,spot_wait_s=30000");
 }
 
-/* The eleventh job needs a whole free node. The first four jobs use each node until 60,000 s, so this job is the first
-   in the queue for 45,000 s, the maximum wait for a locality. Jobs of the second block are queued behind it; all of
-   them have ended by 41,100 s. */
+/* The eleventh job needs a whole free node. Each of the first four jobs runs on another node until 60,000 s, so the
+   eleventh job is the first in the queue for 45,000 s, the maximum wait for a locality. Jobs of the second block are
+   queued behind it; all of them have ended by 41,100 s. */
 static void no_free_node(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   (void)draw;
   record->gpus = job < 4 ? 3 : job == 10 ? 5 : 2;
@@ -142,7 +142,7 @@ static void reservation_plan(void) {
                     "queue:backfill=conservative,placement=first-fit");
 }
 
-/* All jobs end long before their limits, so the release calendar still contains entries of ended jobs. */
+/* Nearly all jobs end long before their limits, so the release calendar still contains entries of ended jobs. */
 static void ends_before_limits(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   static const uint32_t milli[] = {250, 500, HR_WHOLE_GPU_MILLI};
   (void)job;

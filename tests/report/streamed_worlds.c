@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Streamed runs equal runs in memory, with shared or MIG GPUs, preemption, models with speeds, quotas, and elastic
-   nodes with prices. Traces are random and have several blocks of jobs. All jobs of one block end long before the end
-   of the run. */
+   nodes with prices. Traces are random and have several blocks of jobs. One job is very long, so its block remains in
+   memory long after the previous block was released. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -20,8 +20,7 @@ static struct hr_text text_of(const char *text) {
   return (struct hr_text){text, (uint32_t)strlen(text)};
 }
 
-/* Draws the requests of a job, with a mixture of all features. Times are thousands of seconds, so that markets change
-   during the run. */
+/* Draws the requests of a job, with a mixture of all features. */
 static void draw_request(struct hr_job_record *record, uint64_t draw) {
   static const uint32_t gpus[] = {0, 1, 1, 1, 1, 2, 2, 3}, milli[] = {100, 250, 500, HR_WHOLE_GPU_MILLI};
   static const char *const models[] = {"BERT", "ResNet", "GPT", ""}, *const profiles[] = {"1g.10gb", "2g.20gb", ""};
@@ -57,6 +56,7 @@ static struct hr_job_record random_job(struct hr__stream *draws, uint32_t job, i
   return record;
 }
 
+/* Jobs are submitted over about six days, so that markets change during the run. */
 static struct hr_trace *random_trace(uint64_t seed) {
   struct hr_trace_builder *builder = hr_trace_builder_create("random", "memory");
   struct hr__stream draws;
@@ -156,7 +156,7 @@ static void speeds_and_tiers(void) {
       POLICIES("queue:backfill=easy", "queue:order=sjf,backfill=skip,placement=best-fit", "queue:backfill=strict"));
 }
 
-/* Early reclaims are not billed, and the scenario has costs for services. */
+/* Early reclaims are not billed, and the scenario has costs of operations. */
 static void markets(void) {
   uint32_t n_starts = assert_same_scenario(
       26,

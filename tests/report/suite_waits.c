@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the reference traces under all named policies. The recorded waits must be the times between the attempts of the
-   history, and the parts of a wait must sum to the wait. */
+/* Runs the reference traces and two other scenarios under all named policy settings and three other policies. The
+   recorded waits must be the times between the attempts of the history, and the parts of a wait must sum to the
+   wait. */
 
 #include "harness.h"
 #include "headroom/headroom.h"

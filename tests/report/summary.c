@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every metric of the summary, compared with values computed by hand. */
+/* Metrics of the summary, compared with values computed by hand. */
 
 #include "harness.h"
 #include "replayed.h"

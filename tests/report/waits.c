@@ -213,7 +213,7 @@ static void topology(void) {
 }
 
 /* Job 0 uses six of eight CPUs and one of four GPUs. Job 1 requests four CPUs, so it waits for node resources. Job 2
-   requests more GPUs and CPUs than are free until job 0 has ended at 60, and then until job 1 has ended. */
+   requests all four GPUs, so it waits for capacity until both jobs have ended, at 90. */
 static void node_resources(void) {
   static const struct waits_case waits_case = {
       "\"cluster\": { \"by_gpu\": true, \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 1, "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The output of `headroom why`: JSON that conforms to its schema, tables of 80 columns, failed allocations, and write
-   errors. */
+/* The output of `headroom why`: JSON that conforms to its schema, tables of 80 columns, sums, migrations, failed
+   allocations, and write errors. */
 
 #include "harness.h"
 #include "headroom/headroom.h"

@@ -53,7 +53,8 @@ static void rows_name_their_source(void) {
 
 /* ---- Names of GPU types ----------------------------------------------------------------------------- */
 
-/* Names of Slurm, Kubernetes, clouds and nvidia-smi. "": the name means several types or none. */
+/* Names of GPU types in Slurm, Kubernetes, clouds and nvidia-smi, and the type that they mean. The type is "" if the
+   name means several types or none. */
 static const struct {
   const char *name, *type;
 } gpu_names[] = {{"NVIDIA-A100-SXM4-80GB", "A100-80"},

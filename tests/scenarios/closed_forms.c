@@ -4,12 +4,12 @@
  * continuous batching of decodes, and dynamic batching. The file closed_forms.json with the expected values is not part
  * of the repository. Without it, the tests are skipped.
  *
- * Argument 1: the number of requests of a run. With a million (--full) the mean time in the system must agree within
- * 1 %, or within 2 % above 90 % utilization. With fewer requests, the bound increases with the sampling error.
+ * Argument 1: the number of requests of a run. With a million (--full) the mean time in the system must agree within 1
+ * %, or within 2 % above 90 % utilization. With fewer requests, the bound increases with the sampling error.
  *
  * The sampling error of the mean of a queue is about sqrt(2 / requests) / (1 - utilization). At 99 % utilization, the
- * queue behind a full batch therefore needs more requests: LONG times as many in LONG_RUNS runs, for an error of 0.7 %.
- * This queue is only checked with --full.
+ * queue behind a full batch therefore needs more requests: LONG_RUNS runs with LONG million requests each, for an error
+ * of 0.7 %. This queue is only checked with --full.
  */
 
 #include "harness.h"
@@ -115,8 +115,8 @@ static struct run queue(const cJSON *form, const char *model, double *expected_s
   return run;
 }
 
-/* Output tokens are exponential, rounded up: geometric with about this mean. A request also waits for the end of an
-   iteration, half of one on average. */
+/* The number of output tokens is exponential and rounded up, so it is geometric with the mean of the closed form. A
+   request also waits for the end of an iteration, half of one on average. */
 static struct run continuous(const cJSON *form, double *expected_s) {
   const double mean = number(form, "mean_output_tokens"), a = number(form, "iteration_a_s"),
                c = number(form, "iteration_per_seq_s"), cap = number(form, "batch_cap");

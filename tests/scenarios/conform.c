@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The models of other schedulers pass the test vectors of these systems. The vectors are not part of the repository.
-   Without them, the tests are skipped. */
+/* The models of other schedulers pass the test vectors of these systems. The vectors are not part of the repository;
+   without them, the tests that need them are skipped. Cases of Headroom's own are in this folder. Malformed cases fail
+   and do not crash the program. */
 
 #include "headroom/unstable/conform.h"
 #include "harness.h"

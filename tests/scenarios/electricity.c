@@ -100,8 +100,8 @@ static void write_quarters(const char *date, int hour, int before, int after, in
   fclose(file);
 }
 
-/* Helios-Forecast 64: with daylight saving time, a day has 92 or 100 quarters. Stamps with offsets are instants, so the
-   step is the same on all days; a day of 91 quarters has a gap. */
+/* With daylight saving time, a day has 92 or 100 quarter-hours. Stamps with offsets are instants, so the step is the
+   same on all days. If one quarter-hour is missing, the day has a gap. */
 static void days_of_23_and_25_hours(void) {
   static const struct {
     const char *date;

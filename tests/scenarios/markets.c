@@ -660,7 +660,7 @@ static void node_pools_are_read(void) {
   CU_ASSERT_EQUAL(pool->drifts_us[1], 7500000);
   CU_ASSERT_TRUE(spec->spot_to_spot);
   hr_scenario_destroy(scenario);
-  /* without node pools: one of all elastic pools, and a budget of 10 % */
+  /* without node pools in the scenario, one node pool has all elastic pools, with a budget of 10 % */
   scenario = load_text(SCALED(KARPENTER(""), POLICY, RENTED ",\"autoscale\":{\"min_nodes\":0}"));
   spec = scenario->cluster.autoscaler;
   CU_ASSERT_EQUAL_FATAL(spec->n_node_pools, 1);

@@ -5,7 +5,7 @@
 
 #include "headroom/unstable/ownership.h"
 
-/* A scenario with the keys of `owned` on line 2, and one with the keys of `tco` on line 3. */
+/* A scenario with the keys of `owned` on line 2, and one with the keys of `tco` on line 4. */
 #define POOL(members)                                                                                                  \
   "{\"name\":\"p\",\"gpu\":\"A100-80\",\"nodes\":2,\"gpus_per_node\":8,\"market\":\"owned\",\"owned\":{\n" members "}" \
   "}"

@@ -155,7 +155,7 @@ static void restarts(void) {
 }
 
 /* Of 10 tokens 4.5 need no computation, rounded down. The prompt takes 100 + 10 x 6 us, and 1 us for each token that is
-   in memory before. All later iterations are unchanged. */
+   in memory before (not with the engine dynamic-batch). All later iterations are unchanged. */
 static void prefix_hits(void) {
   CU_ASSERT_EQUAL(hr_request_cached_tokens(10, 450000), 4);
   CU_ASSERT_EQUAL(hr_request_cached_tokens(100, 290000), 29);
@@ -727,7 +727,7 @@ static void defaults_by_gpu_type(void) {
   struct hr_scenario *scenario = load(TWO_TYPES(",\"gpu_type\":\"L4\""), &error);
   CU_ASSERT_PTR_NOT_NULL_FATAL(scenario);
   const struct hr_service *service = &scenario->services->at[0];
-  CU_ASSERT_TRUE(service->limits.kv_tokens < 10000);                                /* 24 GB - 13.5 GB - 4 GB */
+  CU_ASSERT_TRUE(service->limits.kv_tokens < 10000); /* 90 % of 24 GB, less 13.5 and 4 GB */
   CU_ASSERT_TRUE(service->cost.fixed_us > 50000 && service->cost.fixed_us < 60000); /* 13.5 GB at 0.24 TB/s */
   CU_ASSERT_FALSE(notes_other_gpus(scenario));
   hr_scenario_destroy(scenario);

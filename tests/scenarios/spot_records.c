@@ -4,7 +4,7 @@
  * tools. Also compares the records with markets drawn from distributions that were fitted to the records.
  *
  * In this file a pool is available while all its nodes are available. Its interruption rate is the number of ends of
- * such periods per available hour.
+ * its periods of availability per available hour.
  */
 
 #include "harness.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Stress of scenarios. In long runs, the interruption rates are multiplied by the requested factor, and the
- * availability is unchanged. Prices are exact. A GPU type is removed. A rejected stress changes nothing.
+ * availability is unchanged. Prices are exact. An outage withholds spot capacity for the requested share of the time. A
+ * spot model is replaced. A GPU type is removed. A rejected stress changes nothing.
  */
 
 #include "loading.h"
@@ -328,7 +329,8 @@ static void scarce_capacity_stays_scarce(void) {
   expect_share(share_up(on_off_90, NULL, 0.05), 0.9);
 }
 
-/* The periods of models without periods are those of the catalogue's preset aws-v100. */
+/* For a spot model without periods, an outage uses the periods of the catalogue's preset aws-v100, scaled to the
+   requested share of the time. Here this is the share of the preset, so the periods are unchanged. */
 static void outages_are_as_long_as_recorded(void) {
   struct hr_scenario *scenario = load_text(SPOT("4", "\"model\":\"none\""));
   struct hr_catalog *catalog;

@@ -80,7 +80,8 @@ static void put_back(struct model *model, uint32_t number, int64_t end_us) {
 }
 
 /* Preempts attempts in order until the attempt `number` fits on the nodes in `*set`, and sets `*set` to its nodes.
-   Preempted attempts that do not use these nodes continue. Returns false if the attempt does not fit in any case. */
+   Preempted attempts that do not use these nodes continue. Returns false if the attempt does not fit even after all
+   preemptions; then all attempts continue. */
 static bool preempt(struct model *model, uint32_t number, uint64_t *set) {
   struct hr__slurm_victim victims[RECORDED_NODES * RECORDED_GPUS];
   int64_t ends_us[RECORDED_NODES * RECORDED_GPUS];
@@ -128,7 +129,8 @@ static bool find_start(void *self, uint32_t number, int64_t now_us, uint64_t *no
   return found;
 }
 
-/* Returns whether an attempt started before another one. Attempts that started in the same second are ordered by id. */
+/* Returns whether an attempt started before another one. Attempts that started in the same millisecond are ordered by
+   job id. */
 static bool started_before(const struct attempt *a, const struct attempt *b) {
   if (a->start_s != b->start_s) return a->start_s < b->start_s;
   return a->start_ms != b->start_ms ? a->start_ms < b->start_ms : a->job < b->job;
@@ -139,7 +141,7 @@ static int by_priority(const void *left, const void *right) {
   const struct hr__slurm_queued *a = left, *b = right;
   if (a->priority != b->priority) return a->priority < b->priority ? 1 : -1;
   if (a->submit_us != b->submit_us) return a->submit_us < b->submit_us ? -1 : 1;
-  uint32_t left_id = a->scopes[HR__SLURM_OF_USER], right_id = b->scopes[HR__SLURM_OF_USER]; // used for the ids
+  uint32_t left_id = a->scopes[HR__SLURM_OF_USER], right_id = b->scopes[HR__SLURM_OF_USER]; // job ids here
   return left_id < right_id ? -1 : left_id > right_id;
 }
 

@@ -31,7 +31,7 @@ struct attempt {
   uint32_t job, assoc, qos; /* id; index of the user in the tree; index of the QOS */
   char user[MAX_WORD], account[MAX_WORD];
   int64_t submit_s, eligible_s, start_s, end_s, limit_s; /* submit_s: time of the submission or of the requeue */
-  int start_ms, end_ms;                                  /* after these seconds */
+  int start_ms, end_ms;                                  /* milliseconds after start_s and end_s */
   struct hr__slurm_shape shape;
   uint32_t gpus;
   uint64_t nodes;

@@ -31,7 +31,8 @@ static void decisions_by_priority(void) {
   CU_ASSERT(decisions.n_same_nodes * 100 >= decisions.n_started * 97);
 }
 
-/* The comparison detects wrong priorities: without fair shares, the decisions of the model differ. */
+/* The comparisons detect wrong settings. Without fair shares, the model reproduces fewer starts. If the half-life is
+   wrong, too, no priority is equal. */
 static void other_weights_are_noticed(void) {
   CU_ASSERT_FATAL(recorded_read(&run, DATA "multifactor"));
   uint32_t right = compare_decisions(&run).n_started;

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Replays the submissions of the recorded FIFO runs, and compares the replays with these runs. Records have whole
-# seconds, so each replay adds random fractions of a second to the submit times. Jobs that were submitted in the same
-# second remain in order. Prints the mean wait with its standard error, and the error of a job's wait: its difference
-# from the mean of the runs.
+# Replays the submissions of the first of two recorded FIFO runs, and compares the replays with both runs. Records have
+# whole seconds, so each replay adds random fractions of a second to the submit times. Jobs that were submitted in the
+# same second remain in order. Prints the mean wait with its standard error, and the error of a job's wait: its
+# difference from the mean of the runs. Fails if the mean wait differs by more than 5 %, or if the error is larger than
+# the difference between the runs.
 #
 #   replays.sh BUILD [REPLAYS]    SHARED=folder with slurm-run (../shared); 40 replays unless set
 set -euo pipefail

@@ -17,8 +17,7 @@ static struct hr_trace *mapped(const char *text, const char *map_text) {
   return trace;
 }
 
-/* The header of this row is one column of nearly 1 MiB that is mapped to three fields. Each field has its own copy of
-   the text. */
+/* A value of nearly 1 MiB is in a column that is mapped to three fields. Each field has its own copy of the text. */
 static void one_column_can_be_mapped_to_several_fields(void) {
   enum { LENGTH = 1000000 };
   char *text = malloc(LENGTH + 100);

@@ -110,8 +110,9 @@ static void los_alamos_together(void) {
   cJSON_Delete(fits);
 }
 
-/* The same for Grid'5000, from the quantiles of its intervals. The quantiles do not determine the mean, because the
-   longest interval contributes a large part of it. */
+/* The fits of the same paper for Grid'5000. The file of intervals was made from quantiles of the real ones. Quantiles
+   do not determine the mean, because the longest interval contributes a large part of it, so the mean is not
+   compared. */
 static void grid_5000(void) {
   static const char path[] = RELIABILITY "/data/failures/g5k06_all_nodes_quantiles.csv.gz";
   struct hr_error error;

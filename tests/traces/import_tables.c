@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Readers of published tables: Helios, Acme, PAI, Alibaba's spot jobs, Gavel, and the requests of Azure. */
+/* Readers of published tables: Helios, Acme, PAI, Gaia, Let's Wait Awhile, Alibaba's spot jobs, Gavel, and the requests
+   of Azure. */
 #include "harness.h"
 
 #include "expected.h"

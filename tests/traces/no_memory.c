@@ -73,7 +73,7 @@ static enum hr_status read_and_redraw(const char *path, struct hr_error *error) 
   return status;
 }
 
-/* Reads a trace into files until a row is out of order, packs it, and maps the packed file. */
+/* Reads a trace with the option `spooled`, packs it, and maps the packed file. */
 static enum hr_status read_and_pack(const char *path, struct hr_error *error) {
   struct hr_trace *trace, *mapped = NULL;
   struct hr_trace_options options = {.lenient = true, .spooled = true};

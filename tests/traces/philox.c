@@ -53,7 +53,7 @@ static void uniforms_are_between_0_and_1(void) {
   }
   CU_ASSERT(min > 0 && min < 1e-3);
   CU_ASSERT(max < 1 && max > 1 - 1e-3);
-  CU_ASSERT_DOUBLE_EQUAL(sum / N, 0.5, 0.005); /* the bound is 5 standard errors */
+  CU_ASSERT_DOUBLE_EQUAL(sum / N, 0.5, 0.005); /* the bound is 5.5 standard errors */
 }
 
 static void gsl_generators_use_the_stream(void) {

@@ -321,8 +321,8 @@ static void growth_adds_the_longest_blocks_that_occur_twice(void) {
 
 static void growth_factors_by_series_and_position(void) {
   recorded_add_days(&recorded, 3, 20);
-  /* By series, then position. The fourth position is one instant long. Each day has 10 jobs of series 0, 5 of series 1,
-     and 5 without a series, whose factor is 1. */
+  /* By series, then position. The workload has three positions, so the factors of a fourth one are not used. Each day
+     has 10 jobs of series 0, 5 of series 1, and 5 without a series, whose factor is 1. */
   static const double factors[] = {2, 1, 0, 9, 0, 3, 1, 9};
   static uint32_t series[MAX_RECORDED];
   for (uint32_t i = 0; i < recorded.trace.n_jobs; i++) series[i] = i % 4 == 3 ? HR_NONE : i % 2;

@@ -109,7 +109,7 @@ static void tokens_have_mean_and_spread(void) {
   } rows[] = {{{HR_TOKENS_FIXED, 128, 0, 1, 0, NULL}, 128, 0},
               {{HR_TOKENS_EXPONENTIAL, 1, 0, 1, 0, NULL}, 1, 0},
               {{HR_TOKENS_EXPONENTIAL, 7, 0, 1, 0, NULL}, 7, 6.48074},        /* sqrt(7 x 6) */
-              {{HR_TOKENS_LOG_NORMAL, 1000, 1, 1, 0, NULL}, 1000, 1310.8325}, /* sqrt(e - 1) */
+              {{HR_TOKENS_LOG_NORMAL, 1000, 1, 1, 0, NULL}, 1000, 1310.8325}, /* 1000 sqrt(e - 1) */
               {{HR_TOKENS_FIXED, 128, 0, 200, 0, NULL}, 200, 0},
               {{HR_TOKENS_EXPONENTIAL, 7, 0, 1, 2, NULL}, 1 + 6.0 / 7, 0.34993}}; /* P(2) = 6 / 7 */
   const uint32_t n = 400000;

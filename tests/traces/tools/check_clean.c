@@ -28,7 +28,7 @@ static void workloads_of_many_shapes(void) {
     planted_grow(&planted, seed, 500 + seed % 4 * 700);
     planted.dated = seed % 2;
     for (uint32_t i = 0; i < planted.n && planted.dated; i++) {
-      planted.jobs[i].submit_us += 17230 * DAY_US; /* 2017-03-06; the clocks change within the weeks that follow */
+      planted.jobs[i].submit_us += 17230 * DAY_US; /* 2017-03-05; the clocks change within the weeks that follow */
       planted.jobs[i].start_us += 17230 * DAY_US;
     }
     struct hr_trace *trace = planted_trace(&planted);

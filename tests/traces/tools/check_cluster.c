@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checks of a trace against a cluster: jobs that never fit, missing GPU types, load over time, recorded starts. Loads
-   and recorded waits are compared with sums over all jobs for each hour. */
+   and recorded waits are compared with direct computations over all jobs. */
 
 #include "harness.h"
 #include "headroom/scenario.h"

@@ -355,7 +355,7 @@ static uint64_t cut_at_end(struct planted *planted) {
   return 0;
 }
 
-/* About a hundred jobs run at any time. The jobs that run at the last submit time are removed. */
+/* More than a hundred jobs run most of the time. The jobs that run at the last submit time are removed. */
 static uint64_t remove_unfinished(struct planted *planted) {
   int64_t last_us = last_submit(planted);
   FOR_EACH_JOB(i) {

@@ -449,7 +449,7 @@ static void fit_and_draw(const char *text) {
   hr_trace_destroy(trace);
 }
 
-/* Jobs of 24 GPUs are short. Jobs of 17 to 32 GPUs are long. The model has 24 GPUs as a separate size. */
+/* Jobs of 24 GPUs are short. All other jobs of 17 to 32 GPUs are long. The model has 24 GPUs as a separate size. */
 static void frequent_numbers_of_gpus_are_separate_sizes(void) {
   enum { JOBS = 1600 };
   static char text[JOBS * 60];

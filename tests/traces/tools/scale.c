@@ -24,7 +24,7 @@ static struct hr_trace *scaled(const struct hr_trace *trace, enum hr_scaling by,
   return made;
 }
 
-/* Returns a generated trace of 20,000 jobs over about forty days, with a daily pattern. */
+/* Returns a generated trace of 20,000 jobs over about ninety days, with a daily pattern. */
 static struct hr_trace *long_trace(void) {
   char path[200];
   struct hr_generator generator;
