@@ -404,6 +404,8 @@ struct next_step {
   bool apart;                            /* print an empty line first, since the output ends with a table */
   const char *other;                     /* a file or a list of names, which depends on the verb; may be NULL */
   uint64_t replications;                 /* of the next command; 0: not set */
+  const char *forecast;                  /* of the next command: the value of --forecast; NULL: not set */
+  double growth;                         /* of the next command: the value of --growth; 0: not set */
 };
 
 /* Prints the line "next": the command of the first rule that applies. Prints nothing if none applies. */

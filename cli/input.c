@@ -328,15 +328,20 @@ enum hr_status outputs_spare_params(const struct output *outputs, size_t n_outpu
 
 /* ---- The next command ------------------------------------------------------------------------------- */
 
-/* In a suggested command, %p is the path and the input options of the command that has run, so that both commands use
-   the same jobs, cluster and policy; %t is the trace with the options for reading it; %n is an option --own for the
-   nodes of each pool; %o is `other` of struct next_step; %r is the option --replications, if it was set. The reason for
-   the suggestion follows as a shell comment, so that the whole line can be pasted into a shell. */
+/* Rules for the suggested command. The first rule that applies is used. In a command:
+   %p  the path and the input options of the command that has run, so that both use the same jobs, cluster and policy
+   %s  only the path
+   %t  the trace, with the options for reading it
+   %n  an option --own for the nodes of each pool
+   %o  `other` of struct next_step
+   %r  the option --replications, if it was set
+   %f  the options --forecast and --growth, if they were set
+   The reason for the suggestion follows as a shell comment, so that the whole line can be pasted into a shell. */
 static const struct next_rule {
   const char *verb;
   unsigned facts;
   const char *command, *reason;
-} rules[] = {{"run", NEXT_REJECTS, "trace check %t --cluster %p", "finds the jobs that no pool can run"},
+} rules[] = {{"run", NEXT_REJECTS, "trace check %t --cluster %s", "finds the jobs that no pool can run"},
              {"run", NEXT_WAITS, "why %p", "shows why jobs wait"},
              {"run", NEXT_PLANNED, "plan %p", "finds the cheapest capacity for the goals"},
              {"run", NEXT_IDLE, "advise %p", "finds savings"},
@@ -350,9 +355,9 @@ static const struct next_rule {
              {"compare", 0, "compare %p --policies %o%r --report compare.html", "writes an HTML page"},
              {"diff", 0, "why %p", "shows why jobs wait after the change"},
              {"plan", NEXT_FAILED, "why %p", "shows what jobs wait for"},
-             {"plan", NEXT_BRIEF, "plan %p", "adds the what-ifs"},
+             {"plan", NEXT_BRIEF, "plan %p%f", "adds the what-ifs"},
              {"plan", NEXT_LONG, "plan %p --forecast 3", "plans for the next 3 months"},
-             {"plan", 0, "plan %p --report plan.html", "writes an HTML page"},
+             {"plan", 0, "plan %p%f --report plan.html", "writes an HTML page"},
              {"advise", NEXT_PLANNED, "plan %p", "finds the cheapest capacity for the goals"},
              {"advise", 0, "report %p", "writes an HTML page"},
              {"tco", NEXT_PLANNED, "plan %p", "finds the cheapest capacity for the goals"},
@@ -364,7 +369,7 @@ static const struct next_rule {
              {"fill", 0, "fill %p --policies %o --csv fill.csv", "for plots"},
              {"forecast", 0, "plan SCENARIO --trace %t --forecast 3", "finds what to buy for it"},
              {"validate", 0, "run %p", "replays the trace"},
-             {"init", NEXT_REJECTS, "trace check %t --cluster %p", "finds the jobs that no pool can run"},
+             {"init", NEXT_REJECTS, "trace check %t --cluster %s", "finds the jobs that no pool can run"},
              {"init", 0, "run %p", "replays the trace"},
              {"trace check", 0, "init --from %t -o mine.json", "drafts a scenario"},
              {"trace stats", 0, "init --from %t -o mine.json", "drafts a scenario"}};
@@ -436,7 +441,12 @@ static void write_command(FILE *out, const char *command, const struct next_step
       if (step->replications) fprintf(out, " --replications %" PRIu64, step->replications);
       continue;
     }
-    const char *word = what == 'p' ? step->path : what == 't' ? step->trace : step->other;
+    if (what == 'f') {
+      if (step->forecast) fputs(" --forecast ", out), write_word(out, step->forecast);
+      if (step->growth > 0) fprintf(out, " --growth %g", step->growth);
+      continue;
+    }
+    const char *word = what == 'p' || what == 's' ? step->path : what == 't' ? step->trace : step->other;
     write_word(out, word ? word : "FILE");
     if (what == 'p') write_input_options(out, step->input);
     if (what == 't') write_trace_options(out, step->input);

@@ -186,7 +186,9 @@ static void print_next(const struct plan_state *plan) {
                                               .facts = facts,
                                               .path = plan->input.scenario->path,
                                               .input = &args->input,
-                                              .trace = plan->input.trace_path});
+                                              .trace = plan->input.trace_path,
+                                              .forecast = args->forecast,
+                                              .growth = args->growth});
 }
 
 static enum hr_status print_results(struct plan_state *plan, struct hr_error *error) {

@@ -387,7 +387,8 @@ struct validate_args {
 static const struct option options[] = {INPUT_OPTIONS(validate_args), {0}};
 
 static const char details[] = "The trace is also read and checked if the scenario or --trace names one.\n"
-                              "Exit code: 0 the input is valid, 2 bad input or usage, 4 system failure.\n\n"
+                              "Exit code: 0 the input is valid, 1 a run would reject all jobs, 2 bad input or\n"
+                              "usage, 4 system failure.\n\n"
                               "Example:\n"
                               "  headroom validate scenarios/demo.json --set policy.order=sjf\n";
 
@@ -434,9 +435,9 @@ static enum hr_status note_rejected(const struct hr_rejections *rejections, stru
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* Prints the notes and warnings of a run that are known before it. Sets `*can_run` to false if the run would reject all
-   jobs, otherwise to true. */
-static enum hr_status print_run_notes(const struct input *input, bool *can_run, struct hr_error *error) {
+/* Prints the notes and warnings of a run that are known before it. Returns HR_CHECK_FAILED, like a run, if all jobs
+   would be rejected. */
+static enum hr_status print_run_notes(const struct input *input, struct hr_error *error) {
   const struct hr_scenario *scenario = input->scenario;
   struct hr_rejections rejections;
   struct hr_notes notes = {0};
@@ -449,8 +450,7 @@ static enum hr_status print_run_notes(const struct input *input, bool *can_run, 
   if (status == HR_OK) input_print_notes(stderr, input);
   if (status == HR_OK) notes_print(stderr, &notes);
   hr_notes_finish(&notes);
-  *can_run = status != HR_OK || rejections.n_rejected < rejections.n_jobs || rejections.n_jobs == 0;
-  return status;
+  return status == HR_OK ? input_require_accepted(input, &rejections, error) : status;
 }
 
 static void print_missing(const char *path) {
@@ -462,7 +462,7 @@ static enum hr_status validate(struct input *input, const char *path, const stru
                                struct hr_error *error) {
   enum hr_status status = input_open(input, path, args, error);
   if (status != HR_OK) return status;
-  bool can_run = true, missing = input->trace_path && trace_is_missing(input, args);
+  bool missing = input->trace_path && trace_is_missing(input, args);
   const bool only_services = has_services(input->scenario) && !input->trace_path;
   if ((input->trace_path && !missing) || only_services) status = input_read_trace(input, args, error);
   if (status == HR_OK) status = check_run(input, error);
@@ -472,7 +472,7 @@ static enum hr_status validate(struct input *input, const char *path, const stru
   if (status != HR_OK) return status;
   print_scenario(input->scenario);
   if (has_services(input->scenario)) status = validate_services(input->scenario, error);
-  if (status == HR_OK && only_services) status = print_run_notes(input, &can_run, error);
+  if (status == HR_OK && only_services) status = print_run_notes(input, error);
   if (status != HR_OK || only_services) return status;
   printf("trace     ");
   if (input->trace)
@@ -482,12 +482,12 @@ static enum hr_status validate(struct input *input, const char *path, const stru
   else
     printf("none; set one with --trace\n");
   if (input->trace)
-    status = print_run_notes(input, &can_run, error);
+    status = print_run_notes(input, error);
   else
     input_print_notes(stderr, input);
   struct input_args next = *args;
   if (!input->trace_path) next.trace = "FILE";
-  if (can_run) next_step_print(stdout, &(struct next_step){.verb = "validate", .path = path, .input = &next});
+  if (status == HR_OK) next_step_print(stdout, &(struct next_step){.verb = "validate", .path = path, .input = &next});
   return status;
 }
 

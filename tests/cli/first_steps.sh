@@ -123,7 +123,8 @@ case_next_steps_of_a_run() {
   try 0 run s.json --trace waits.csv
   next_is 'why s.json --trace waits.csv'
   try 0 run s.json --trace large.csv
-  next_is 'trace check large.csv --cluster s.json --trace large.csv'
+  next_is 'trace check large.csv --cluster s.json'
+  try 1 trace check large.csv --cluster s.json
   try 0 run s.json --trace calm.csv
   next_is 'init --from calm.csv --own 2x8xA100-80 --cloud aws -o priced.json'
   says stdout 'priced.json  # drafts a plan with cloud prices'
