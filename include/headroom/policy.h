@@ -160,7 +160,7 @@ enum hr_event_kind {
 #define HR_REASON_TABLE(X)                                                                                             \
   X(HR_REASON_NONE, "")                                                                                                \
   X(HR_REASON_IN_ORDER, "in-order")            /* the job was first in order and fits */                               \
-  X(HR_REASON_BACKFILL, "backfill")            /* the job started before a job that precedes it */                     \
+  X(HR_REASON_BACKFILL, "backfill")            /* the job started before a waiting job that precedes it */             \
   X(HR_REASON_TOO_LARGE, "too-large")          /* the job requests more GPUs than any pool that it accepts has */      \
   X(HR_REASON_NO_GPU_TYPE, "no-such-gpu-type") /* no pool has a GPU type that the job accepts */                       \
   X(HR_REASON_SPOT_ONLY, "only-spot") /* only spot pools are suitable, but the job or the policy does not use them */  \
@@ -186,10 +186,10 @@ enum hr_event_kind {
   X(HR_REASON_REQUEUES, "requeue-limit")          /* the job was stopped by a failure and must not run again */        \
   X(HR_REASON_RESIZED, "resized")                 /* the job continues with a different number of GPUs */              \
   X(HR_REASON_ASLEEP, "asleep")                   /* the node was idle and sleeps */                                   \
-  X(HR_REASON_AWAKE, "awake")                     /* the node has been woken for jobs that wait */                     \
+  X(HR_REASON_AWAKE, "awake")                     /* the node has been woken */                                        \
   X(HR_REASON_POWER_BUDGET, "power-budget")       /* the power budget closes or opens the node */                      \
   X(HR_REASON_SCALED_DOWN, "scaled-down")         /* the autoscaler removed the node */                                \
-  X(HR_REASON_NOT_PROVISIONED, "not-provisioned") /* the node did not boot in time; the autoscaler gave it up */
+  X(HR_REASON_NOT_PROVISIONED, "not-provisioned") /* the autoscaler removed the node, which did not boot in time */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,
@@ -349,9 +349,10 @@ HR_API bool hr_cluster_any_within(const struct hr_cluster *cluster);
 
 /* The states of a node. Jobs may start on a node only while it is up. A node of an elastic pool (on-demand, spot) is
    off until it is requested. Then it is HR_NODE_BOOTING, even before the provider has delivered it, and then it is up.
-   A node of any other pool is normally up. It is off before and after its reservation, and while it has failed, is in
-   maintenance or sleeps. HR_NODE_CLOSING: no job may start on the node, but jobs may still run there, for example after
-   a notice. */
+   A node of any other pool is normally up. It is off before and after its reservation, while it is a spare, while its
+   failure is repaired, and while it is in maintenance or sleeps. A sleeping node that is woken is HR_NODE_BOOTING
+   before it is up. HR_NODE_CLOSING: no job may start on the node, but jobs may still run there, for example after a
+   notice or during a failure that is not detected yet. */
 enum hr_node_state { HR_NODE_UP, HR_NODE_OFF, HR_NODE_BOOTING, HR_NODE_CLOSING };
 /* Returns whether the state of any node can change. If not, all nodes are always up. */
 HR_API bool hr_cluster_changes(const struct hr_cluster *cluster);

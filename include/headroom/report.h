@@ -261,10 +261,11 @@ struct hr_alert_rules {
   /* threshold of (nodes of a spot pool reclaimed within reclaims_within_us) / (nodes that were up in this time) (0.2)
    */
   double reclaims_above;
-  int64_t reclaims_within_us;       /* (24 hours) */
-  int64_t unsaved_us;               /* maximum time of a job on spot capacity without a checkpoint (2 hours) */
-  int64_t waiting_us[HR_N_CLASSES]; /* maximum wait by class (inference: 5, interactive: 15 minutes, others: a day) */
-  double budget_above;              /* threshold of (cost of a tenant in a month) / budget (1) */
+  int64_t reclaims_within_us; /* (24 hours) */
+  int64_t unsaved_us;         /* maximum time of a job on spot capacity without a checkpoint (2 hours) */
+  /* maximum wait by class (inference: 5 minutes, interactive: 15 minutes, others: a day) */
+  int64_t waiting_us[HR_N_CLASSES];
+  double budget_above; /* threshold of (cost of a tenant in a month) / budget (1) */
   /* threshold of (p95 in a window of the time to the first token) / (median of this p95 over all windows) (5) */
   double latency_above;
   int64_t latency_within_us; /* length of the windows (5 minutes) */
@@ -568,7 +569,9 @@ struct hr_carbon_line {
   char *name;
   bool known, price_known, water_known, embodied_known; /* unknown figures are 0; `known`: operational_kg is known */
   double operational_kg;                                /* carbon of electricity, including the facility */
-  double embodied_kg; /* carbon of the production of the hardware, for the time in which it existed or was in use */
+  /* carbon of the production of the hardware. Of pools: for the time in which nodes existed. Of jobs: for the time in
+     which they used GPUs */
+  double embodied_kg;
   double energy_usd, water_l;
 };
 
@@ -661,8 +664,8 @@ struct hr_cluster_routing {
 struct hr_summary {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished;
   uint64_t jobs_backfilled;
-  uint64_t preemptions;                       /* number of times that the policy stopped a job */
-  uint64_t restarts;                          /* number of starts that are not the first start of a job */
+  uint64_t preemptions; /* number of times that the policy stopped a job without notice (HR_EVENT_PREEMPT) */
+  uint64_t restarts;    /* number of starts that are not the first start of a job */
   uint64_t deadlines, missed_deadlines;       /* number of jobs with a deadline, and number of jobs that missed it */
   uint64_t outcome_failed, outcome_cancelled; /* number of completed jobs with this recorded outcome */
   struct hr_distribution wait_s, jct_s, slowdown;

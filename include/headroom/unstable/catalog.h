@@ -9,8 +9,9 @@
  *
  * The built-in tables are part of the library. CSV files with the same columns can add rows, or replace rows with the
  * same key. Each row has a source and a status: "quoted" (the source states the values), "derived" or "assumed" (the
- * source explains how or why), or "mixed". All strings and rows belong to the catalogue. Lookups by name ignore case.
- * If no row matches, functions that return a status return HR_BAD_INPUT, and `error` suggests similar names.
+ * source explains how or why), or "mixed" (the source explains each value). A row of a file without a status has the
+ * status "stated". All strings and rows belong to the catalogue. Lookups by name ignore case. If no row matches,
+ * functions that return a status return HR_BAD_INPUT, and `error` suggests similar names.
  */
 
 #include "headroom/base.h"

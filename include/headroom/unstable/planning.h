@@ -298,8 +298,9 @@ HR_API const char *hr_advice_kind_name(enum hr_advice_kind kind);
 struct hr_scenario;
 struct hr_trace;
 
-/* A change is harmless if the 95th percentile of waits increases by at most the maximum of HR_ADVISE_WAIT_SHARE x the
-   present 95th percentile and HR_ADVISE_WAIT_S seconds. */
+/* If the plan of the scenario has goals, a change must not miss a goal by more than the scenario misses it today.
+   Without goals, the 95th percentile of the waits of each class, and of all jobs, may increase by at most the maximum
+   of two values: HR_ADVISE_WAIT_SHARE x the present 95th percentile, and HR_ADVISE_WAIT_S seconds. */
 #define HR_ADVISE_WAIT_SHARE 0.1
 #define HR_ADVISE_WAIT_S 60
 
