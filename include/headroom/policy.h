@@ -94,7 +94,7 @@ struct hr_view;
    no such function, or reports HR_WAIT_REASON_POLICY, the engine checks whether the job fits into the free capacity. If
    the job does not fit, hr_view_lack determines the reason. If it fits, the reason remains HR_WAIT_REASON_POLICY, which
    means that the reason is unknown. HR_WAIT_REASON_NONE means that the job does not wait. Only observers may call this
-   function, and only in on_instant, which follows a pass. The call does not affect the run. */
+   function, and only in on_instant. The call does not affect the run. */
 HR_API void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 /* Writes the reason in the words of the scheduler that the policy models. Writes "" if the policy models no scheduler
    or the job does not wait. Only observers may call this function, and only in on_instant. */

@@ -111,8 +111,8 @@ struct hr_job_accounting {
 /* The accounting of a pool: changes of its nodes, stops of jobs, and energy. Members of type hr_amount with a name that
    ends in `_us` are sums over nodes, in microseconds. */
 struct hr_pool_accounting {
-  /* Numbers of nodes: launches were requested, notices got a notice, reclaims were reclaimed. interruptions: the number
-     of times that a job was stopped, except by preemptions. */
+  /* launches: number of requested nodes. notices: number of nodes that got a notice. reclaims: number of reclaimed
+     nodes. interruptions: number of times that a job was stopped, except by preemptions. */
   uint64_t launches, notices, reclaims, interruptions;
   uint64_t failures, failed_jobs; /* failures of nodes and groups of nodes, and number of jobs that they stopped */
   /* nodes that the policy excluded for a job after a failure, and for how long (headroom/unstable/faults.h,
@@ -127,7 +127,8 @@ struct hr_pool_accounting {
   hr_amount spare_us;         /* time in which nodes were spares */
   /* GPU time that jobs lost because a node was slow; the unit is 10^-6 milli-GPUs * microseconds */
   hr_amount slow_lost;
-  /* time in maintenance, without failures; and time in which nodes were closed before maintenance */
+  /* time in which nodes were in maintenance and had not failed; and time in which nodes were closed before maintenance
+   */
   hr_amount planned_us, draining_us;
   uint64_t sleeps, wakes; /* numbers of times that an idle node was suspended, and that a node was woken */
   hr_amount up_us;        /* time from the delivery of a node until it is released or reclaimed */

@@ -3,10 +3,11 @@
  * The nodes of a drafted scenario: owned nodes, the offers of a provider, and the pools and the plan.
  *
  * For each requested list of GPU types, the offer is the provider's instance type with the lowest price per GPU among
- * those that hold the largest task. Prices are those of the catalogue; the draft has the date of each price ('as_of').
- * Sizes follow from the demand if no job had to wait. The plan may buy up to the demand that is exceeded for 1 % of the
- * time, and reserve up to the demand that is exceeded for 5 % of the time. Pools that today's cluster lacks have 0
- * nodes, so a run of the draft shows today's cluster.
+ * those that hold the largest task or have 8 GPUs. If the provider has no such instance type, all its instance types
+ * are compared. Prices are those of the catalogue; the draft has the date of each price ('as_of'). Sizes follow from
+ * the demand if no job had to wait. The plan may buy up to the demand that is exceeded for 1 % of the time, and reserve
+ * up to the demand that is exceeded for 5 % of the time. Pools that today's cluster lacks have 0 nodes, so a run of the
+ * draft shows today's cluster.
  */
 
 #include "scenarios/draft/draft.h"
@@ -24,10 +25,11 @@
 /* ---- MIG -------------------------------------------------------------------------------------------- */
 
 /*
- * Jobs that request MIG instances run only in pools of partitioned GPUs, and no other jobs run there. If all jobs that
- * an owned pool can run request instances, the pool becomes such a MIG pool. If some do, it is divided into two pools
- * in proportion to the GPU time of the jobs. A pool that is too small for this is shared: the jobs then get shares of
- * GPUs. MIG pools create instances on demand, so their layout need not be known.
+ * Without the key `mig_fallback`, jobs that request MIG instances run only in pools of partitioned GPUs, and no other
+ * jobs run there. If all jobs that an owned pool can run request instances, the pool becomes such a MIG pool. If some
+ * do, it is divided into two pools in proportion to the GPU time of the jobs. A pool that is too small for this is
+ * shared, and `mig_fallback` is set: jobs that request instances then get shares of its GPUs. MIG pools create
+ * instances on demand, so their layout need not be known.
  */
 
 /* The jobs that a pool can run: either those that request MIG instances, or those that request whole GPUs. */
@@ -63,7 +65,7 @@ static void add_job(struct pool_demand *demand, const struct hr__draft_owned *ow
 
 /* Computes the demand of the jobs that a pool can run: `instances` of those that request MIG instances, `whole` of
    those that request whole GPUs. `accepts`: by list of GPU types, whether the pool accepts it. `served`: by MIG
-   profile, whether an earlier pool has it; its jobs are not counted. */
+   profile, whether an earlier pool has it; jobs that request such a profile are not counted. */
 static void measure(const struct hr__draft *draft, const struct hr__draft_owned *own, const struct hr_mig_type *mig,
                     const bool *accepts, const bool *served, struct pool_demand *instances, struct pool_demand *whole) {
   const struct hr_trace *trace = draft->config->trace;

@@ -283,8 +283,8 @@ struct hr_price_quote {
  * price, the result is the price of the base region x the multiplier of the region.
  *
  * Reserved: The price for the term is used. For the terms 1y and 3y, it is multiplied by (new on-demand price) / (old
- * on-demand price) if the on-demand price has changed since its date. If no price exists for 1y or 3y, the result is
- * the on-demand price less the discount (hr_catalog_discount).
+ * on-demand price) if the on-demand price has changed since the date of the reserved price. If no price exists for 1y
+ * or 3y, the result is the on-demand price less the discount (hr_catalog_discount).
  *
  * Spot: The price of the region is used, independent of its age. If the region has no price, the result is the
  * on-demand price less the discount for the term "spot".
