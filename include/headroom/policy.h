@@ -568,8 +568,8 @@ enum {
      last job. For policies that keep, and pay for, nodes after the last job. */
   HR_POLICY_HOLDS_RUN = 64,
   HR_POLICY_RESIZES = 128, /* the policy starts elastic jobs with fewer or more GPUs, or resizes them */
-  /* If a node of a running elastic job goes down and the remaining GPUs suffice, the job is not stopped: the engine
-     resizes the job and notifies the policy by HR_EVENT_RESIZE. Only with HR_POLICY_RESIZES. */
+  /* If a node of a running elastic job goes down and the job's other GPUs are at least its minimum, the job is not
+     stopped: the engine resizes the job and notifies the policy by HR_EVENT_RESIZE. Only with HR_POLICY_RESIZES. */
   HR_POLICY_SHRINKS = 256,
   /* The policy stops jobs by hr_moves_preempt only, which keeps all work. If nothing else in the run can stop jobs,
      jobs then write no checkpoints. Only with HR_POLICY_PREEMPTS. */

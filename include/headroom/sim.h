@@ -127,8 +127,7 @@ struct hr_pool_accounting {
   hr_amount spare_us;         /* time in which nodes were spares */
   /* GPU time that jobs lost because a node was slow; the unit is 10^-6 milli-GPUs * microseconds */
   hr_amount slow_lost;
-  /* time in which nodes were in maintenance and had not failed; and time in which nodes were closed before maintenance
-   */
+  /* time in which nodes were in maintenance and had not failed; time in which nodes were closed before maintenance */
   hr_amount planned_us, draining_us;
   uint64_t sleeps, wakes; /* numbers of times that an idle node was suspended, and that a node was woken */
   hr_amount up_us;        /* time from the delivery of a node until it is released or reclaimed */
