@@ -278,8 +278,8 @@ HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t 
    room of a group is the maximum size of a gang that fits: the GPUs of all its nodes without jobs, plus the free GPUs
    of one more node. Takes a few bit scans.
 
-   In counted allocation, the engine maintains groups in its indices for each tier, rack or zone, that jobs of the trace
-   require (hr_cluster_locality), if the groups are smaller than the pool. */
+   If jobs of the trace require racks or zones (hr_cluster_locality), the indices of the engine have the groups of these
+   tiers. This applies only in counted allocation, and only to groups that are smaller than the pool. */
 HR_API uint32_t hr_free_index_group(const struct hr_free_index *index, uint32_t nodes_per_group, uint32_t gpus);
 
 /* Adds groups of `nodes_per_group` consecutive nodes to an index, for hr_free_index_group. Later changes of the index

@@ -93,8 +93,8 @@ struct hr_budget {
 struct hr_savings_plan {
   int64_t uusd_per_h;    /* the fee */
   uint32_t discount_ppm; /* below 1,000,000 */
-  /* lists of pool names and of GPU types. The plan applies to the on-demand pools that are in one of the lists. If both
-     lists are empty, it applies to all on-demand pools */
+  /* lists of pool names and of GPU types. The plan applies to each on-demand pool with its name or its GPU type in
+     these lists. If both lists are empty, it applies to all on-demand pools */
   char **pools, **gpus;
   size_t n_pools, n_gpus;
 };
@@ -117,8 +117,9 @@ HR_API void hr_cost_spec_finish(struct hr_cost_spec *spec);
 
 /* ---- Meter ---- */
 
-/* The meter: an observer of data that the ledger does not have. These are nodes over time, use that savings plans
-   cover, and GPUs for which jobs wait because the spot market does not offer them. */
+/* The meter: an observer that records data that the ledger does not have. These are the numbers of nodes over time, the
+   use of nodes that savings plans cover, and the GPUs for which jobs wait because the spot market does not offer them.
+   */
 struct hr_meter;
 /* Creates a meter. `trace`, `cluster` and `spec` must outlive it. `spec` NULL: only capacity has a cost. Returns NULL
    if memory is exhausted. */
@@ -468,8 +469,8 @@ struct hr_elastic_metrics {
   uint64_t grows, shrinks; /* resizes after which a job had more GPUs, and fewer */
 };
 
-/* The failures of one class of failures in all pools. For nodes or groups of nodes without classes, a line has all
-   their failures. */
+/* The failures of one class, in all pools together. For nodes or groups of nodes without classes, a line has all their
+   failures. */
 struct hr_outage_line {
   char *name; /* name of the class, of the group, or "GROUP: CLASS" */
   uint64_t failures, jobs_stopped;

@@ -3,7 +3,8 @@
 #define HEADROOM_SCENARIO_H
 
 /* Scenarios: JSON files that describe a trace, a cluster, a policy, and what to evaluate. hr_scenario_load reads and
-   validates a scenario. The scenario does not change afterwards. */
+   validates a scenario. The scenario does not change afterwards, except by hr_scenario_stress
+   (headroom/unstable/experiments.h). */
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"
