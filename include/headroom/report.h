@@ -68,7 +68,8 @@ struct hr_downtime_cost {
 
 /* How idle and shared cost is divided among the statements of tenants. HR_IDLE_SPLIT_NONE: it is not in the statements.
    HR_IDLE_SPLIT_PROPORTIONAL: in proportion to what each tenant pays for GPUs in the month. HR_IDLE_SPLIT_EVEN: equally
-   among the tenants that used GPUs in the month. The cost of a month in which no tenant used GPUs is not divided. */
+   among the tenants that used GPUs in the month. The cost of a month is not divided if no tenant used GPUs in the month
+   or, with HR_IDLE_SPLIT_PROPORTIONAL, if no tenant paid for GPUs. */
 #define HR_IDLE_SPLIT_TABLE(X)                                                                                         \
   X(HR_IDLE_SPLIT_NONE, "none")                                                                                        \
   X(HR_IDLE_SPLIT_PROPORTIONAL, "proportional")                                                                        \
@@ -118,8 +119,7 @@ HR_API void hr_cost_spec_finish(struct hr_cost_spec *spec);
 /* ---- Meter ---- */
 
 /* The meter: an observer that records data that the ledger does not have. These are the numbers of nodes over time, the
-   use of nodes that savings plans cover, and the GPUs for which jobs wait because the spot market does not offer them.
-   */
+   use that savings plans cover, and the GPUs for which jobs wait because the spot market does not offer them. */
 struct hr_meter;
 /* Creates a meter. `trace`, `cluster` and `spec` must outlive it. `spec` NULL: only capacity has a cost. Returns NULL
    if memory is exhausted. */

@@ -128,7 +128,7 @@ void hr__draft_put_plan(struct hr__draft *draft, cJSON *scenario);
 
 /* ---- MIG -------------------------------------------------------------------------------------------- */
 
-/* Provides owned pools for the jobs that request MIG instances: partitions pools or divides them (see offers.c).
+/* Provides owned pools for the jobs that request MIG instances: makes a pool a MIG pool or divides it (see offers.c).
    Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__draft_put_mig(struct hr__draft *draft);
 /* Returns the number of jobs that request a MIG profile of the GPU type `gpu`. */

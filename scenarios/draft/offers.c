@@ -363,8 +363,8 @@ static bool find_offer(const struct hr__draft *draft, const char *list, struct h
   return best->instance != NULL;
 }
 
-/* Adds an offer of the GPU type that has the MIG instances of most jobs. Does nothing if owned pools have the instances
-   of all jobs, or if an offer already has instances that jobs request. */
+/* Adds an offer of the GPU type with the MIG profiles that most jobs request. Does nothing if owned pools have the
+   profiles that all jobs request, or if the GPU type of an offer already has a profile that jobs request. */
 static void find_mig_offer(struct hr__draft *draft) {
   struct hr__draft_offer offer, best = {0};
   bool is_served = draft->n_mig_left == 0 || draft->n_offers == HR__DRAFT_TYPES;

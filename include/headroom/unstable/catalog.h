@@ -203,8 +203,7 @@ HR_API bool hr_catalog_gpu_means(const struct hr_catalog *catalog, const char *n
 HR_API enum hr_status hr_catalog_check_gpu_name(const struct hr_catalog *catalog, const char *name,
                                                 struct hr_error *error);
 /* Returns the names of a GPU type in the table gpu_names, separated by '|', for hr_pool_spec.gpu_names. The caller
-   frees the text. If the table has no other name of the type, the text is empty. Returns NULL if memory is exhausted.
-   */
+   frees the text, which is empty if the type has no other name. Returns NULL if memory is exhausted. */
 HR_API char *hr_catalog_gpu_names(const struct hr_catalog *catalog, const char *gpu);
 /* Returns all names of all GPU types, in the format of hr_cluster_spec.gpu_vocabulary. The caller frees the text.
    Returns NULL if memory is exhausted. */
