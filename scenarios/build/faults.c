@@ -282,7 +282,8 @@ static enum hr_status add(struct hr__builder *builder, const struct hr__pool_dra
   return HR_OK;
 }
 
-/* Adds a note if the pool has spares although its nodes never fail, because spares mainly replace failed nodes. */
+/* Adds a note if the pool has spares although its nodes never fail. Without failures, spares are used only during
+   maintenance. */
 static enum hr_status note_spares(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const struct hr_fault_spec *spec = draft->pool.faults;
   if (spec->spares == 0 || spec->spares >= draft->pool.nodes || spec->n_processes) return HR_OK;
