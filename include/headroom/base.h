@@ -112,8 +112,9 @@ HR_API void hr_print_safe(FILE *out, const char *text, size_t max);
 
 /* Installs signal handlers for plug-ins, that is, policies and routers that are loaded from shared objects. If a
    plug-in crashes, the handlers print its name. If a plug-in does not return from a function within `limit_s` seconds
-   of CPU time, the handlers end the program with SIGXCPU. If n plug-ins run at the same time, the limit is n * limit_s.
-   Only programs call this function, once; `limit_s` is at least 1. */
+   of CPU time, the handlers end the program with SIGXCPU. CPU time is that of the whole process. If n plug-ins run at
+   the same time, the limit for each of them is therefore n * limit_s. Only programs call this function, once; `limit_s`
+   is at least 1. */
 HR_API void hr_policy_guard_install(unsigned limit_s);
 
 /* A list of messages for the user, such as assumptions and unknown columns. A list with all members 0 is empty. */

@@ -355,8 +355,8 @@ static inline bool hr_pool_kills(const struct hr_pool_spec *spec) {
 struct hr_cluster_spec {
   struct hr_pool_spec *pools;
   uint32_t n_pools;
-  /* [number of nodes]: the rank of each node, from malloc. Of several equal nodes, placement rules select the node with
-     the lowest rank. NULL: the rank of a node is its id */
+  /* [number of nodes]: the rank of each node, from malloc. In per-GPU allocation, placement rules select the node with
+     the lowest rank among equal nodes. NULL: the rank of a node is its id */
   uint32_t *node_order;
   bool by_gpu; /* use per-GPU allocation even if no pool needs it */
   /* true: MIG instances, shares of GPUs and whole GPUs may replace each other. A job that names a MIG profile may get a

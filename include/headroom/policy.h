@@ -94,7 +94,7 @@ struct hr_view;
    no such function, or reports HR_WAIT_REASON_POLICY, the engine checks whether the job fits into the free capacity. If
    the job does not fit, hr_view_lack determines the reason. If it fits, the reason remains HR_WAIT_REASON_POLICY, which
    means that the reason is unknown. HR_WAIT_REASON_NONE means that the job does not wait. Only observers may call this
-   function, and only in on_instant, which follows a pass. The call does not affect the run. */
+   function, and only in on_instant. The call does not affect the run. */
 HR_API void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 /* Writes the reason in the words of the scheduler that the policy models. Writes "" if the policy models no scheduler
    or the job does not wait. Only observers may call this function, and only in on_instant. */
@@ -160,7 +160,7 @@ enum hr_event_kind {
 #define HR_REASON_TABLE(X)                                                                                             \
   X(HR_REASON_NONE, "")                                                                                                \
   X(HR_REASON_IN_ORDER, "in-order")            /* the job was first in order and fits */                               \
-  X(HR_REASON_BACKFILL, "backfill")            /* the job started before a job that precedes it */                     \
+  X(HR_REASON_BACKFILL, "backfill")            /* the job started before a waiting job that precedes it */             \
   X(HR_REASON_TOO_LARGE, "too-large")          /* the job requests more GPUs than any pool that it accepts has */      \
   X(HR_REASON_NO_GPU_TYPE, "no-such-gpu-type") /* no pool has a GPU type that the job accepts */                       \
   X(HR_REASON_SPOT_ONLY, "only-spot") /* only spot pools are suitable, but the job or the policy does not use them */  \
@@ -186,10 +186,10 @@ enum hr_event_kind {
   X(HR_REASON_REQUEUES, "requeue-limit")          /* the job was stopped by a failure and must not run again */        \
   X(HR_REASON_RESIZED, "resized")                 /* the job continues with a different number of GPUs */              \
   X(HR_REASON_ASLEEP, "asleep")                   /* the node was idle and sleeps */                                   \
-  X(HR_REASON_AWAKE, "awake")                     /* the node has been woken for jobs that wait */                     \
+  X(HR_REASON_AWAKE, "awake")                     /* the node has been woken */                                        \
   X(HR_REASON_POWER_BUDGET, "power-budget")       /* the power budget closes or opens the node */                      \
   X(HR_REASON_SCALED_DOWN, "scaled-down")         /* the autoscaler removed the node */                                \
-  X(HR_REASON_NOT_PROVISIONED, "not-provisioned") /* the node did not boot in time; the autoscaler gave it up */
+  X(HR_REASON_NOT_PROVISIONED, "not-provisioned") /* the autoscaler removed the node, which did not boot in time */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,
@@ -278,8 +278,8 @@ HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t 
    room of a group is the maximum size of a gang that fits: the GPUs of all its nodes without jobs, plus the free GPUs
    of one more node. Takes a few bit scans.
 
-   In counted allocation, the engine maintains groups in its indices for each tier, rack or zone, that jobs of the trace
-   require (hr_cluster_locality), if the groups are smaller than the pool. */
+   If jobs of the trace require racks or zones (hr_cluster_locality), the indices of the engine have the groups of these
+   tiers. This applies only in counted allocation, and only to groups that are smaller than the pool. */
 HR_API uint32_t hr_free_index_group(const struct hr_free_index *index, uint32_t nodes_per_group, uint32_t gpus);
 
 /* Adds groups of `nodes_per_group` consecutive nodes to an index, for hr_free_index_group. Later changes of the index
@@ -349,9 +349,10 @@ HR_API bool hr_cluster_any_within(const struct hr_cluster *cluster);
 
 /* The states of a node. Jobs may start on a node only while it is up. A node of an elastic pool (on-demand, spot) is
    off until it is requested. Then it is HR_NODE_BOOTING, even before the provider has delivered it, and then it is up.
-   A node of any other pool is normally up. It is off before and after its reservation, and while it has failed, is in
-   maintenance or sleeps. HR_NODE_CLOSING: no job may start on the node, but jobs may still run there, for example after
-   a notice. */
+   A node of any other pool is normally up. It is off before and after its reservation, while it is a spare, while its
+   failure is repaired, and while it is in maintenance or sleeps. A sleeping node that is woken is HR_NODE_BOOTING
+   before it is up. HR_NODE_CLOSING: no job may start on the node, but jobs may still run there, for example after a
+   notice or during a failure that is not detected yet. */
 enum hr_node_state { HR_NODE_UP, HR_NODE_OFF, HR_NODE_BOOTING, HR_NODE_CLOSING };
 /* Returns whether the state of any node can change. If not, all nodes are always up. */
 HR_API bool hr_cluster_changes(const struct hr_cluster *cluster);
@@ -567,8 +568,8 @@ enum {
      last job. For policies that keep, and pay for, nodes after the last job. */
   HR_POLICY_HOLDS_RUN = 64,
   HR_POLICY_RESIZES = 128, /* the policy starts elastic jobs with fewer or more GPUs, or resizes them */
-  /* If a node of a running elastic job goes down and the remaining GPUs suffice, the job is not stopped: the engine
-     resizes the job and notifies the policy by HR_EVENT_RESIZE. Only with HR_POLICY_RESIZES. */
+  /* If a node of a running elastic job goes down and the job's other GPUs are at least its minimum, the job is not
+     stopped: the engine resizes the job and notifies the policy by HR_EVENT_RESIZE. Only with HR_POLICY_RESIZES. */
   HR_POLICY_SHRINKS = 256,
   /* The policy stops jobs by hr_moves_preempt only, which keeps all work. If nothing else in the run can stop jobs,
      jobs then write no checkpoints. Only with HR_POLICY_PREEMPTS. */

@@ -68,7 +68,8 @@ struct hr_downtime_cost {
 
 /* How idle and shared cost is divided among the statements of tenants. HR_IDLE_SPLIT_NONE: it is not in the statements.
    HR_IDLE_SPLIT_PROPORTIONAL: in proportion to what each tenant pays for GPUs in the month. HR_IDLE_SPLIT_EVEN: equally
-   among the tenants that used GPUs in the month. The cost of a month in which no tenant used GPUs is not divided. */
+   among the tenants that used GPUs in the month. The cost of a month is not divided if no tenant used GPUs in the month
+   or, with HR_IDLE_SPLIT_PROPORTIONAL, if no tenant paid for GPUs. */
 #define HR_IDLE_SPLIT_TABLE(X)                                                                                         \
   X(HR_IDLE_SPLIT_NONE, "none")                                                                                        \
   X(HR_IDLE_SPLIT_PROPORTIONAL, "proportional")                                                                        \
@@ -93,8 +94,8 @@ struct hr_budget {
 struct hr_savings_plan {
   int64_t uusd_per_h;    /* the fee */
   uint32_t discount_ppm; /* below 1,000,000 */
-  /* lists of pool names and of GPU types. The plan applies to the on-demand pools that are in one of the lists. If both
-     lists are empty, it applies to all on-demand pools */
+  /* lists of pool names and of GPU types. The plan applies to each on-demand pool with its name or its GPU type in
+     these lists. If both lists are empty, it applies to all on-demand pools */
   char **pools, **gpus;
   size_t n_pools, n_gpus;
 };
@@ -117,8 +118,8 @@ HR_API void hr_cost_spec_finish(struct hr_cost_spec *spec);
 
 /* ---- Meter ---- */
 
-/* The meter: an observer of data that the ledger does not have. These are nodes over time, use that savings plans
-   cover, and GPUs for which jobs wait because the spot market does not offer them. */
+/* The meter: an observer that records data that the ledger does not have. These are the numbers of nodes over time, the
+   use that savings plans cover, and the GPUs for which jobs wait because the spot market does not offer them. */
 struct hr_meter;
 /* Creates a meter. `trace`, `cluster` and `spec` must outlive it. `spec` NULL: only capacity has a cost. Returns NULL
    if memory is exhausted. */
@@ -261,10 +262,11 @@ struct hr_alert_rules {
   /* threshold of (nodes of a spot pool reclaimed within reclaims_within_us) / (nodes that were up in this time) (0.2)
    */
   double reclaims_above;
-  int64_t reclaims_within_us;       /* (24 hours) */
-  int64_t unsaved_us;               /* maximum time of a job on spot capacity without a checkpoint (2 hours) */
-  int64_t waiting_us[HR_N_CLASSES]; /* maximum wait by class (inference: 5, interactive: 15 minutes, others: a day) */
-  double budget_above;              /* threshold of (cost of a tenant in a month) / budget (1) */
+  int64_t reclaims_within_us; /* (24 hours) */
+  int64_t unsaved_us;         /* maximum time of a job on spot capacity without a checkpoint (2 hours) */
+  /* maximum wait by class (inference: 5 minutes, interactive: 15 minutes, others: a day) */
+  int64_t waiting_us[HR_N_CLASSES];
+  double budget_above; /* threshold of (cost of a tenant in a month) / budget (1) */
   /* threshold of (p95 in a window of the time to the first token) / (median of this p95 over all windows) (5) */
   double latency_above;
   int64_t latency_within_us; /* length of the windows (5 minutes) */
@@ -467,8 +469,8 @@ struct hr_elastic_metrics {
   uint64_t grows, shrinks; /* resizes after which a job had more GPUs, and fewer */
 };
 
-/* The failures of one class of failures in all pools. For nodes or groups of nodes without classes, a line has all
-   their failures. */
+/* The failures of one class, in all pools together. For nodes or groups of nodes without classes, a line has all their
+   failures. */
 struct hr_outage_line {
   char *name; /* name of the class, of the group, or "GROUP: CLASS" */
   uint64_t failures, jobs_stopped;
@@ -568,7 +570,9 @@ struct hr_carbon_line {
   char *name;
   bool known, price_known, water_known, embodied_known; /* unknown figures are 0; `known`: operational_kg is known */
   double operational_kg;                                /* carbon of electricity, including the facility */
-  double embodied_kg; /* carbon of the production of the hardware, for the time in which it existed or was in use */
+  /* carbon of the production of the hardware. Of pools: for the time in which nodes existed. Of jobs: for the time in
+     which they used GPUs */
+  double embodied_kg;
   double energy_usd, water_l;
 };
 
@@ -661,8 +665,8 @@ struct hr_cluster_routing {
 struct hr_summary {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished;
   uint64_t jobs_backfilled;
-  uint64_t preemptions;                       /* number of times that the policy stopped a job */
-  uint64_t restarts;                          /* number of starts that are not the first start of a job */
+  uint64_t preemptions; /* number of times that the policy stopped a job without notice (HR_EVENT_PREEMPT) */
+  uint64_t restarts;    /* number of starts that are not the first start of a job */
   uint64_t deadlines, missed_deadlines;       /* number of jobs with a deadline, and number of jobs that missed it */
   uint64_t outcome_failed, outcome_cancelled; /* number of completed jobs with this recorded outcome */
   struct hr_distribution wait_s, jct_s, slowdown;

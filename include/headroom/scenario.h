@@ -3,7 +3,8 @@
 #define HEADROOM_SCENARIO_H
 
 /* Scenarios: JSON files that describe a trace, a cluster, a policy, and what to evaluate. hr_scenario_load reads and
-   validates a scenario. The scenario does not change afterwards. */
+   validates a scenario. The scenario does not change afterwards, except by hr_scenario_stress
+   (headroom/unstable/experiments.h). */
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"
@@ -43,8 +44,8 @@ struct hr_replication_spec {
   double relative;
   uint32_t min, max; /* with `metric`: minimum and maximum number of replications */
   double confidence; /* confidence level of all intervals, below 1 */
-  /* how the trace is redrawn for each replication. If `blocks` is HR_BLOCKS_NONE, the blocks of the trace are not drawn
-     again. `factors` is NULL */
+  /* how each replication draws its workload from the trace. With HR_BLOCKS_NONE and a growth of 1, all replications use
+     the trace as recorded. `factors` is NULL */
   struct hr_workload_spec workload;
 };
 enum { HR_DEFAULT_MIN_REPLICATIONS = 10, HR_DEFAULT_MAX_REPLICATIONS = 200 }; /* defaults of `min` and `max` */
@@ -108,8 +109,8 @@ struct hr_scenario {
 
    `overrides` has `n_overrides` texts "path=value", such as "policy.order=sjf" or "cluster.pools.0.nodes=56". The path
    consists of keys of the scenario format and positions in lists, from 0. If the path ends with the position after the
-   last entry of a list, the override adds an entry. If the key has a text, the value is this text. Otherwise the value
-   is JSON; text that is not JSON is a string. */
+   last entry of a list, the override adds an entry. If the type of the key is text, the value is a string and needs no
+   quotation marks. For all other keys, the value is parsed as JSON; a value that is not JSON is a string. */
 HR_API enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,
                                        struct hr_scenario **scenario, struct hr_error *error);
 /* Frees a scenario. NULL is accepted. */

@@ -111,8 +111,8 @@ struct hr_job_accounting {
 /* The accounting of a pool: changes of its nodes, stops of jobs, and energy. Members of type hr_amount with a name that
    ends in `_us` are sums over nodes, in microseconds. */
 struct hr_pool_accounting {
-  /* Numbers of nodes that were requested, got a notice, and were reclaimed. interruptions: the number of times that a
-     job was stopped, except by preemptions. */
+  /* launches: number of requested nodes. notices: number of nodes that got a notice. reclaims: number of reclaimed
+     nodes. interruptions: number of times that a job was stopped, except by preemptions. */
   uint64_t launches, notices, reclaims, interruptions;
   uint64_t failures, failed_jobs; /* failures of nodes and groups of nodes, and number of jobs that they stopped */
   /* nodes that the policy excluded for a job after a failure, and for how long (headroom/unstable/faults.h,
@@ -125,9 +125,9 @@ struct hr_pool_accounting {
   uint64_t slow_episodes;     /* number of times that a node became slow */
   uint64_t spare_activations; /* number of times that a spare node replaced another node */
   hr_amount spare_us;         /* time in which nodes were spares */
-  /* GPU time that jobs lost because a node was slow, in milli-GPUs * microseconds * 10^-6 */
+  /* GPU time that jobs lost because a node was slow; the unit is 10^-6 milli-GPUs * microseconds */
   hr_amount slow_lost;
-  /* time in maintenance, without failures; and time in which nodes were closed before maintenance */
+  /* time in which nodes were in maintenance and had not failed; time in which nodes were closed before maintenance */
   hr_amount planned_us, draining_us;
   uint64_t sleeps, wakes; /* numbers of times that an idle node was suspended, and that a node was woken */
   hr_amount up_us;        /* time from the delivery of a node until it is released or reclaimed */
@@ -173,14 +173,15 @@ struct hr_result {
   uint64_t n_events, n_passes, n_backfilled;
   int64_t end_us;     /* the last instant of the run, or the horizon if the horizon ended the run */
   uint32_t abilities; /* HR_POLICY_PREEMPTS and other abilities that the policy declared */
-  /* The engine ended the run although jobs were left, because it made no progress. Progress is a submission, the end of
-     a job, or saved work. A run is ended in two cases: a time limit without progress has passed (a year plus the
+  /* The engine ended the run although jobs were left, because the run made no progress. Progress is a submission, the
+     end of a job, or saved work. A run is ended in two cases: a time limit without progress has passed (a year plus the
      maximum run time of a job), or jobs only preempted each other (n_futile). Always false with a horizon. */
   bool stalled;
   /* If jobs only preempted each other at the end of the run: the number of preemptions since the last progress.
-     Otherwise 0. Since the last progress, two conditions must be true: at least 10,000 + 10 * (number of jobs that are
-     left) preemptions were made; and more than the maximum run time of a job plus one day has passed. If capacity may
-     become available again, 30 days are used instead of one day. */
+     Otherwise 0. Since the last progress, two conditions must be true: at least 10,000 + 10 * (number of waiting and
+     running jobs) preemptions were made; and more than the maximum run time of a job plus one day has passed. If later
+     events, such as failures or requests of services, can change the capacity or the demand, 30 days are used instead
+     of one day. */
   uint64_t n_futile;
   uint64_t digest; /* hash of the event log: time, kind, job and placement of each event, in order */
   /* by job: time of completion; HR_NEVER_US: not completed. NULL: see hr_result_end_us */

@@ -3,10 +3,10 @@
 #define HEADROOM_TRACE_H
 
 /*
- * A job trace: immutable columns with one entry per job. Jobs are sorted by submit time; jobs with equal submit times
- * have the order of the file. A column is NULL if no row of the input has a value for it. Functions of
- * headroom/trace_files.h create traces: hr_trace_read reads a file, and a struct hr_trace_builder receives jobs one by
- * one. Any number of runs and threads can share a trace.
+ * A job trace: immutable columns with one entry per job. The jobs of the input are sorted by submit time; jobs with
+ * equal submit times have the order of the file. A column is NULL if no row of the input has a value for it. Functions
+ * of headroom/trace_files.h create traces: hr_trace_read reads a file, and a struct hr_trace_builder receives jobs one
+ * by one. Any number of runs and threads can share a trace.
  */
 
 #include "headroom/base.h"
@@ -78,11 +78,11 @@ struct hr_trace {
   bool dated;        /* the input has dates; see hr_trace_clock_us */
 
   /* The columns of headroom/job_fields.h, with [n_jobs] entries. `submit_us`, `work_us` and `gpus` are always present;
-     other columns are NULL if no job has a value. `submit_us` is ascending; its first entry is 0 unless the trace is
-     redrawn (hr_trace_redraw). Columns of names contain indices into the sets of names below. `class_`, `outcome` and
-     `within` contain enum hr_job_class, enum hr_outcome and enum hr_tier. `flags` contains sets of HR_JOB_DEDICATED and
-     HR_JOB_NOT_INTERRUPTIBLE. Unknown times are HR_UNKNOWN_US. For jobs that are not elastic, `min_gpus` and `max_gpus`
-     equal `gpus`. */
+     other columns are NULL if no job has a value. For the jobs of the input, `submit_us` is ascending; its first entry
+     is 0 unless the trace is redrawn (hr_trace_redraw). Columns of names contain indices into the sets of names below.
+     `class_`, `outcome` and `within` contain enum hr_job_class, enum hr_outcome and enum hr_tier. `flags` contains sets
+     of HR_JOB_DEDICATED and HR_JOB_NOT_INTERRUPTIBLE. Unknown times are HR_UNKNOWN_US. For jobs that are not elastic,
+     `min_gpus` and `max_gpus` equal `gpus`. */
 #define HR_VALUE_COLUMN(id, member, type, ...) const type *member;
 #define HR_NAME_COLUMN(id, member, ...) const uint32_t *member;
   HR_JOB_COLUMN_TABLE(HR_VALUE_COLUMN, HR_NAME_COLUMN)

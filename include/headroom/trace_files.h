@@ -296,7 +296,8 @@ HR_API enum hr_status hr_generate(const struct hr_generator *generator, const ch
  * whole weeks of the trace. If the trace is not dated, the first block begins at the first submit. If the trace is
  * dated, days begin at midnight of the clock of the trace (UTC if its dates have time zones), and weeks begin at the
  * midnight of its first whole day. A recording usually begins before the first submit and ends after the last submit.
- * Therefore, a block counts as whole if at most an hour of it is before the first submit or after the last submit.
+ * Therefore, a block counts as whole if at most an hour of it is before the first submit, and at most an hour of it is
+ * after the last submit.
  *
  * The redrawn workload is divided into positions 0, 1, ..., which are as long as the blocks. Each position receives one
  * whole block, drawn uniformly with replacement. If blocks are days and the trace has at least 14 whole days, position

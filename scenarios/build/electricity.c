@@ -42,7 +42,7 @@
  * The power of GPUs and hosts, power limits, sleeping nodes, and batteries. A host is a node without its GPUs. If the
  * scenario does not set the power of a GPU, it is that of its type in the catalogue. If the scenario does not set the
  * power of a host, it is a share of the maximum power of the GPUs of the node. The shares are from measurements of
- * nodes with 8 A100 (Acme, 2023; Zeus). An idle node takes 1,421 W; its GPUs take 480 W of them. The GPUs of a busy
+ * nodes with 8 A100 (Acme, 2023; Zeus). An idle node takes 1,421 W, of which its GPUs take 480 W. The GPUs of a busy
  * node take 70 % of its power.
  */
 

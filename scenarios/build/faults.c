@@ -133,8 +133,8 @@ static const struct hr_failure_group *find_system(const struct hr_failure_log *l
   return NULL;
 }
 
-/* Copies the times until a failure of a node and the repair times from a log. The former are the times from a repair to
-   the next failure. If the log has none, they are the times between two failures of a node. */
+/* Copies the times until a failure of a node and the repair times from a log. The times until a failure are those from
+   a repair to the next failure. If the log has none, the times between two failures of a node are used. */
 static enum hr_status take_intervals(struct hr__builder *builder, const cJSON *place, const struct hr_failure_log *log,
                                      struct hr_fault_process *process) {
   const char *system = hr__text_of(place, "system", NULL);
@@ -282,7 +282,8 @@ static enum hr_status add(struct hr__builder *builder, const struct hr__pool_dra
   return HR_OK;
 }
 
-/* Adds a note if the pool has spares although its nodes never fail: the spares then never run jobs. */
+/* Adds a note if the pool has spares although its nodes never fail. Without failures, spares are used only during
+   maintenance. */
 static enum hr_status note_spares(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const struct hr_fault_spec *spec = draft->pool.faults;
   if (spec->spares == 0 || spec->spares >= draft->pool.nodes || spec->n_processes) return HR_OK;

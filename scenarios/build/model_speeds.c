@@ -378,7 +378,7 @@ static enum hr_status warn_misspelt_types(struct speed_builder *self) {
 }
 
 /* Sets `*tflops` to the dense FP16 TFLOPS of a GPU type. If the type is unknown, reports an error at the key `name`.
-   `owner` is for its text: the pool with this type, or "the reference type". */
+   `owner` is for the text of this error: the pool with this type, or "the reference type". */
 static enum hr_status fp16_of(struct speed_builder *self, const char *gpu, const char *name, const char *owner,
                               double *tflops) {
   const struct hr_gpu_type *type;

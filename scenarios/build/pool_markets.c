@@ -136,7 +136,7 @@ static enum hr_status check_queue(struct hr__builder *builder, const struct hr__
 #define HOURS_PER_MONTH 730.0
 
 /* Returns whether a provider (or region) of a preset differs from that of a pool. Returns false if the preset is for
-   all of them ("*"), or if that of the pool is unknown (NULL). */
+   all providers or regions ("*"), or if the provider or region of the pool is unknown (NULL). */
 static bool is_elsewhere(const char *presets, const char *pools) {
   return pools && strcmp(presets, "*") != 0 && strcasecmp(presets, pools) != 0;
 }

@@ -284,7 +284,7 @@ bool hr_tco_growth_is_possible(double growth) {
   return growth >= HR_MIN_GROWTH * (1 - 1e-9) && growth <= HR_MAX_GROWTH * (1 + 1e-9);
 }
 
-/* Checks that the trace can be resampled to the demand of each simulated year. */
+/* Checks that workloads with the demand of each simulated year can be drawn from the trace. */
 static enum hr_status check_growth(struct hr__builder *builder, const cJSON *json, const struct hr_tco_spec *spec) {
   const double demand = builder->scenario->replications.workload.growth;
   for (uint32_t year = 0; year < spec->years && !spec->first_year_only && spec->growth != 1; year++) {

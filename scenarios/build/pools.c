@@ -580,8 +580,8 @@ static bool copy_text(const cJSON *entry, const char *name, char **copy) {
   return !text || *copy;
 }
 
-/* Returns the number of months for which the nodes are paid: 12 for the term 1y, the lifetime of owned nodes; 0:
-   unknown. */
+/* Returns the number of months for which the nodes are paid for: the term of a reservation, such as 12 for 1y, or the
+   lifetime of owned nodes; 0: unknown. */
 static uint32_t term_months(const cJSON *entry) {
   const cJSON *owned = hr__get(entry, "owned");
   double years = strtod(hr__text_of(entry, "term", "0"), NULL);
@@ -767,7 +767,8 @@ static enum hr_status check_totals(struct hr__builder *builder) {
                         nodes, gpus, HR_MAX_NODES, HR_MAX_GPUS);
 }
 
-/* If some pool has a market, adds a note for each pool with nodes but without a market: costs do not contain it. */
+/* If some pool has a market, adds a note for each pool with nodes but without a market, because the costs do not
+   include such pools. */
 static enum hr_status note_unpriced(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   bool any = false;

@@ -390,8 +390,8 @@ static enum hr_status warn_reclaim(struct hr__builder *builder) {
 }
 
 /* Adds a note if the policy pays for all elastic nodes all the time. Users do not expect to pay for on-demand nodes
-   that no job uses. Policies with the parameter `market` get no note: they do this only if the user has set the
-   parameter to "static". */
+   that no job uses. Policies with the parameter `market` get no note: they pay for all elastic nodes only if the user
+   has set the parameter to "static". */
 static enum hr_status note_kept_nodes(const struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const struct hr_policy_choice *policy = &builder->scenario->policy;

@@ -312,8 +312,9 @@ static uint32_t home_of(const struct hr_scenario_clusters *clusters, const struc
   return HR_NONE;
 }
 
-/* Checks the keys of an entry of `clusters` of a service. It must not have bounds that the autoscaler does not have,
-   and no share of the requests of a trace. */
+/* Checks the keys of an entry of `clusters` of a service. With the autoscaler 'fixed', an entry may have 'replicas',
+   but not 'min' or 'max'; with all others, 'min' and 'max', but not 'replicas'. If the requests are from a trace, an
+   entry must not have a 'share', because all requests of a trace arrive in the first cluster. */
 static enum hr_status check_place_keys(const struct hr__builder *builder, const cJSON *json,
                                        const struct hr_service *service) {
   static const char *const bounds[] = {"min", "max"};

@@ -61,8 +61,9 @@ static bool fits(const struct price_search *search, const struct offer *offer, c
          hr__catalog_is_valid_at(price->as_of, search->as_of);
 }
 
-/* Returns whether row `a` has precedence over row `b`. The newer row has precedence. Of two rows of the same date, the
-   row of the region has precedence over that of all regions; then the row with the lower price. */
+/* Returns whether row `a` has precedence over row `b`. A newer row has precedence over an older row. Of two rows of the
+   same date, a row for the region has precedence over a row for all regions. Otherwise, the row with the lower price
+   has precedence. */
 static bool precedes(const struct hr_price *a, const struct hr_price *b) {
   int newer = strcmp(a->as_of, b->as_of);
   if (newer) return newer > 0;
@@ -118,7 +119,7 @@ static void quote_derived(struct hr_price_quote *quote, int64_t uusd_h, const ch
 
 /* Quotes the price of the row `own`, multiplied by (new list price) / (old list price). `now` is the row of the new
    list price. The old list price is that at the date of `own`. Returns false if the list price has not changed since
-   then, or if the old one is unknown. */
+   that date, or if the old list price is unknown. */
 static bool quote_scaled(const struct price_search *base, const struct hr_price *own, const struct hr_price *now,
                          struct hr_price_quote *quote) {
   if (strcmp(now->as_of, own->as_of) <= 0) return false;
@@ -655,9 +656,9 @@ static const struct hr_discount *best_discount(const struct hr_catalog *catalog,
   return best;
 }
 
-/* Two rows may match: row A for the requested upfront payment, and row B, which is more specific but is for another
-   payment. If B has the smaller discount, B is used, because the discount of A is then assumed to be too large for this
-   instance type. */
+/* Two rows may match: row A for the requested upfront payment, and row B, which matches more specifically but is for
+   another upfront payment. If B has the smaller discount, B is used, because the discount of A is then assumed to be
+   too large for this instance type. */
 enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struct hr_discount_query *query,
                                    const struct hr_discount **discount, struct hr_error *error) {
   const struct hr_instance_type *type;

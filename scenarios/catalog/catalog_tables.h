@@ -49,7 +49,7 @@ struct hr__table_format {
   /* size of a draft, at most HR__MAX_DRAFT; a draft is a row followed by the cells from which `finish` computes it */
   size_t draft_bytes;
   /* gets a draft with the values of all cells. Checks it, and computes the members of the row that are not cells.
-     Returns NULL, or the text of an error. The pointer is NULL if there is nothing to check or compute. */
+     Returns NULL, or the text of an error. `finish` is NULL if there is nothing to check or compute. */
   const char *(*finish)(void *row);
 };
 

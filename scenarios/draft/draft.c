@@ -6,10 +6,10 @@
  * comment: the member "//SECTION", with facts about the trace and assumptions.
  *
  * If the options name neither owned nodes nor a provider, owned nodes are guessed from the demand: a pool for each GPU
- * type that jobs request. Jobs can request a list of types. Lists are visited in the order of their GPU hours. A list
- * gets a pool unless an earlier pool has one of its types. The jobs of a list are then assigned to the first pool that
- * accepts them. Jobs without a type are assigned to the first pool, because every pool accepts them. A pool is large
- * enough for the demand of its jobs for 95 % of the time, and for its largest job.
+ * type that jobs request. Jobs can request a list of types. Lists are visited in descending order of their GPU hours. A
+ * list gets a pool unless an earlier pool has one of its types. The jobs of a list are then assigned to the first pool
+ * that accepts them. Jobs without a type are assigned to the first pool, because every pool accepts them. A pool is
+ * large enough for the demand of its jobs for 95 % of the time, and for its largest job.
  */
 
 #include "scenarios/draft/draft.h"
@@ -456,8 +456,9 @@ static void put_policy(struct hr__draft *draft, cJSON *scenario) {
 enum { MAX_POOLS = 16, MAX_TYPE_BYTES = 100 };
 
 /* Returns the GPU type of the pool for a list of types. The first of these rules that yields a type applies:
-   1. the type of the list that has the MIG instances of most jobs;
-   2. the type of the list that is the last one in the catalogue, unless the list is empty;
+   1. the type of the list with the MIG profiles that most jobs request; of equal types, A100-80, otherwise the first
+      type in the catalogue;
+   2. of the types of the list, the last one in the catalogue;
    3. the list itself; if it is empty, A100-80. */
 static const char *guess_type(const struct hr__draft *draft, const char *list) {
   const char *best = NULL;

@@ -76,7 +76,7 @@ struct hr__draft {
   size_t n_offers;
   struct hr__draft_variable variables[HR__DRAFT_VARIABLES]; /* [n_variables] of the plan */
   size_t n_variables;
-  uint32_t n_mig_left; /* number of jobs that request MIG instances that no owned pool has */
+  uint32_t n_mig_left; /* number of jobs that request a MIG profile that no owned pool has */
   bool mig_fallback;   /* jobs that request MIG instances may get shares of GPUs */
   bool sells_spot;     /* the provider has a spot price of the first offer */
   bool no_memory;      /* an allocation has failed, so the JSON is incomplete */
@@ -109,7 +109,8 @@ enum hr_status hr__draft_read_cloud(struct hr__draft *draft);
 enum hr_status hr__draft_find_offers(struct hr__draft *draft);
 /* Sets the name of the owned pool `index` of `n_own` pools: "own" if it is the only pool, otherwise "own-TYPE". */
 void hr__draft_name_own(struct hr__draft *draft, size_t index, size_t n_own);
-/* Returns the number of nodes that hold `gpus` GPUs: at least `min`, otherwise at most HR_MAX_NODES. */
+/* Returns the number of nodes for `gpus` GPUs, limited to HR_MAX_NODES; then, if this is less than `min`, returns
+   `min`. */
 uint32_t hr__draft_nodes_for(double gpus, double gpus_per_node, uint32_t min);
 
 /* Return whether an owned pool (hr__draft_own_has) or an offer (hr__draft_offers_have) has a GPU type of a list such as
@@ -127,10 +128,10 @@ void hr__draft_put_plan(struct hr__draft *draft, cJSON *scenario);
 
 /* ---- MIG -------------------------------------------------------------------------------------------- */
 
-/* Provides owned pools for the jobs that request MIG instances: partitions pools or divides them (see offers.c).
+/* Provides owned pools for the jobs that request MIG instances: makes a pool a MIG pool or divides it (see offers.c).
    Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__draft_put_mig(struct hr__draft *draft);
-/* Returns the number of jobs that request MIG instances that a GPU type has. */
+/* Returns the number of jobs that request a MIG profile of the GPU type `gpu`. */
 uint32_t hr__draft_mig_jobs(const struct hr__draft *draft, const char *gpu);
 /* Appends to a note how many jobs request MIG instances, and how many of them no pool can run. Appends nothing if no
    job requests MIG instances. */

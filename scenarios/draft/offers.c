@@ -3,10 +3,11 @@
  * The nodes of a drafted scenario: owned nodes, the offers of a provider, and the pools and the plan.
  *
  * For each requested list of GPU types, the offer is the provider's instance type with the lowest price per GPU among
- * those that hold the largest task. Prices are those of the catalogue; the draft has the date of each price ('as_of').
- * Sizes follow from the demand if no job had to wait. The plan may buy up to the demand that is exceeded for 1 % of the
- * time, and reserve up to the demand that is exceeded for 5 % of the time. Pools that today's cluster lacks have 0
- * nodes, so a run of the draft shows today's cluster.
+ * those that hold the largest task or have 8 GPUs. If the provider has no such instance type, all its instance types
+ * are compared. Prices are those of the catalogue; the draft has the date of each price ('as_of'). Sizes follow from
+ * the demand if no job had to wait. The plan may buy up to the demand that is exceeded for 1 % of the time, and reserve
+ * up to the demand that is exceeded for 5 % of the time. Pools that today's cluster lacks have 0 nodes, so a run of the
+ * draft shows today's cluster.
  */
 
 #include "scenarios/draft/draft.h"
@@ -24,10 +25,11 @@
 /* ---- MIG -------------------------------------------------------------------------------------------- */
 
 /*
- * Jobs that request MIG instances run only in pools of partitioned GPUs, and no other jobs run there. If all jobs that
- * an owned pool can run request instances, the pool becomes such a MIG pool. If some do, it is divided into two pools
- * in proportion to the GPU time of the jobs. A pool that is too small for this is shared: the jobs then get shares of
- * GPUs. MIG pools create instances on demand, so their layout need not be known.
+ * Without the key `mig_fallback`, jobs that request MIG instances run only in pools of partitioned GPUs, and no other
+ * jobs run there. If all jobs that an owned pool can run request instances, the pool becomes such a MIG pool. If some
+ * do, it is divided into two pools in proportion to the GPU time of the jobs. A pool that is too small for this is
+ * shared, and `mig_fallback` is set: jobs that request instances then get shares of its GPUs. MIG pools create
+ * instances on demand, so their layout need not be known.
  */
 
 /* The jobs that a pool can run: either those that request MIG instances, or those that request whole GPUs. */
@@ -63,7 +65,7 @@ static void add_job(struct pool_demand *demand, const struct hr__draft_owned *ow
 
 /* Computes the demand of the jobs that a pool can run: `instances` of those that request MIG instances, `whole` of
    those that request whole GPUs. `accepts`: by list of GPU types, whether the pool accepts it. `served`: by MIG
-   profile, whether an earlier pool has it; its jobs are not counted. */
+   profile, whether an earlier pool has it; jobs that request such a profile are not counted. */
 static void measure(const struct hr__draft *draft, const struct hr__draft_owned *own, const struct hr_mig_type *mig,
                     const bool *accepts, const bool *served, struct pool_demand *instances, struct pool_demand *whole) {
   const struct hr_trace *trace = draft->config->trace;
@@ -361,8 +363,8 @@ static bool find_offer(const struct hr__draft *draft, const char *list, struct h
   return best->instance != NULL;
 }
 
-/* Adds an offer of the GPU type that has the MIG instances of most jobs. Does nothing if owned pools have the instances
-   of all jobs, or if an offer already has instances that jobs request. */
+/* Adds an offer of the GPU type with the MIG profiles that most jobs request. Does nothing if owned pools have the
+   profiles that all jobs request, or if the GPU type of an offer already has a profile that jobs request. */
 static void find_mig_offer(struct hr__draft *draft) {
   struct hr__draft_offer offer, best = {0};
   bool is_served = draft->n_mig_left == 0 || draft->n_offers == HR__DRAFT_TYPES;

@@ -128,7 +128,8 @@ struct hr__field {
   const char *const *words;       /* for HR__FIELD_WORD and HR__FIELD_WORDS; NULL-terminated */
   const struct hr__field *fields; /* for HR__FIELD_OBJECT and HR__FIELD_LIST */
   const char *version;            /* the only version of the API that has the field; NULL: all versions have it */
-  const char *effect;  /* set if the field is not modelled: the effect of this; NULL: it is used or does not matter */
+  /* of a field that is not modelled: the effect on decisions; NULL: the field is used or has no effect */
+  const char *effect;
   const char *neutral; /* a field that is not modelled changes nothing if it has this value; NULL: no such value */
 };
 

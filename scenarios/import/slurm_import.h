@@ -90,11 +90,12 @@ struct hr__slurm_import {
   char parent[256];               /* parent account of the next lines of `sacctmgr dump` */
   double cpus, gpus;              /* sums over all nodes with known CPUs, for the number of CPUs per GPU */
   bool has_conf, enforces_limits; /* slurm.conf was read; AccountingStorageEnforce has `limits`, `safe` or `all` */
-  bool enforces_qos, lists_qos;   /* it has `qos` or `all`; associations list the QOS that they may use */
-  struct hr__name_table names;    /* of nodes with GPUs */
-  struct hr__slurm_node *nodes;   /* [names.count] */
-  uint32_t capacity;              /* of `nodes` */
-  struct hr__slurm_hosts *lines;  /* [n_lines] */
+  /* AccountingStorageEnforce has `qos` or `all`; associations list the QOS that they may use */
+  bool enforces_qos, lists_qos;
+  struct hr__name_table names;   /* of nodes with GPUs */
+  struct hr__slurm_node *nodes;  /* [names.count] */
+  uint32_t capacity;             /* of `nodes` */
+  struct hr__slurm_hosts *lines; /* [n_lines] */
   uint32_t n_lines, lines_capacity;
   int64_t first_start_s; /* first start of all reservations, in seconds since 1970; INT64_MAX: none */
 };
@@ -185,7 +186,7 @@ enum hr_status hr__slurm_read_partition(struct hr__slurm_import *import, const s
 enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                           struct hr_error *error);
 /* Replaces the lists of hosts of all partitions and reservations by ranges of pools. Removes partitions and
-   reservations without GPUs, with a note. Makes the starts of reservations relative to the first start. */
+   reservations without GPUs, with a note. Makes the starts of all reservations relative to the earliest of them. */
 enum hr_status hr__slurm_finish_partitions(struct hr__slurm_import *import, struct hr_error *error);
 
 /* Returns the partition with a name. If it is unknown, adds it with the values of PartitionName=DEFAULT. NULL: memory

@@ -746,8 +746,8 @@ static enum hr_status finish_list(struct hr__slurm_import *import, const char *l
   return HR_OK;
 }
 
-/* Makes the starts of reservations relative to the first start. In a scenario, starts are in seconds since the start of
-   the trace. The import does not know the start of the trace, so a note asks the user to add the difference. */
+/* Makes the starts of all reservations relative to the earliest of them. In a scenario, starts are in seconds since the
+   start of the trace. The import does not know that start, so a note asks the user to add the difference. */
 static enum hr_status shift_reservations(const struct hr__slurm_import *import, struct hr_error *error) {
   if (import->first_start_s == INT64_MAX) return HR_OK;
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(import->section, "reservations"), *entry;

@@ -77,12 +77,12 @@ struct hr__key {
   const char *fallback;       /* the default as JSON, texts without quotes; NULL: no constant default */
   const char *otherwise;      /* the default in words; NULL: no default, or `fallback` is the default */
   const char *or_text;        /* of an object: a text that may replace it; NULL: none */
-  /* of an object: words that may replace it. They are the values of its first member, which gets the word as its value.
-     NULL: none */
+  /* of an object: words that may replace it; NULL: none. A word means an object in which the first member has the word
+     as its value */
   const char *const *or_words;
   const char *help; /* sentences; the first one is understandable without the others */
-  bool brief; /* of an object: lists of keys have its members, but not the members of these, which are listed elsewhere
-               */
+  /* of an object: lists of keys contain its members, but not the members of its members, which are listed elsewhere */
+  bool brief;
   const char *replaced_by; /* current name of this key, which is an old name; NULL: the name of this key is current */
   const char *schema;      /* additional members of its JSON Schema; NULL: none */
   /* The value of one choice of an object can decide which other keys the object may have. `selects`: this key is the

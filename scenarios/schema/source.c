@@ -320,9 +320,9 @@ static enum hr_status step(struct override_walk *walk, const char *name, bool la
   return status;
 }
 
-/* Returns the value of an override as a JSON value, which the caller owns; NULL if out of memory. If `text` is valid
-   JSON, this is the value. Otherwise the value is the text itself. If the type of the key is a text or a seed, only a
-   JSON string is parsed: 7 becomes "7". */
+/* Returns the value of an override as a JSON value, which the caller owns; NULL if out of memory. If the type of the
+   key is text or seed, the value is a string: 7 becomes "7", and a JSON string in quotation marks is parsed. For all
+   other keys, `text` is parsed as JSON; if it is not valid JSON, the value is the string `text`. */
 static cJSON *parse_value(const struct hr__key *key, const char *text) {
   struct hr__json_flaw flaw;
   cJSON *value = hr__json_check(text, &flaw) ? cJSON_Parse(text) : NULL;

@@ -172,9 +172,9 @@ HR_API enum hr_status hr_capacity_set_create(const struct hr_capacity_config *co
 /* Returns whether memory was exhausted during a search in a capacity of the set. That search returned false. */
 HR_API bool hr_capacity_set_failed(const struct hr_capacity_set *set);
 
-/* Returns the present state of the cluster. It starts without jobs. In counted allocation it always equals the state of
-   the engine. In per-GPU allocation the policy reports changes: hr_capacity_take for each start, hr_capacity_give for
-   each end, hr_capacity_set_usable for each node. These calls have no effect in counted allocation. */
+/* Returns the present state of the cluster. In counted allocation it always equals the state of the engine. In per-GPU
+   allocation it has no jobs at first, and the policy reports changes: hr_capacity_take for each start, hr_capacity_give
+   for each end, hr_capacity_set_usable for each node. These calls have no effect in counted allocation. */
 HR_API struct hr_capacity *hr_capacity_present(struct hr_capacity_set *set);
 /* Creates a planned state without jobs, in which the nodes that are up are usable. Returns NULL if memory is
    exhausted. */

@@ -9,8 +9,9 @@
  *
  * The built-in tables are part of the library. CSV files with the same columns can add rows, or replace rows with the
  * same key. Each row has a source and a status: "quoted" (the source states the values), "derived" or "assumed" (the
- * source explains how or why), or "mixed". All strings and rows belong to the catalogue. Lookups by name ignore case.
- * If no row matches, functions that return a status return HR_BAD_INPUT, and `error` suggests similar names.
+ * source explains how or why), or "mixed" (the source explains each value). A row of a file without a status has the
+ * status "stated". All strings and rows belong to the catalogue. Lookups by name ignore case. If no row matches,
+ * functions that return a status return HR_BAD_INPUT, and `error` suggests similar names.
  */
 
 #include "headroom/base.h"
@@ -202,7 +203,7 @@ HR_API bool hr_catalog_gpu_means(const struct hr_catalog *catalog, const char *n
 HR_API enum hr_status hr_catalog_check_gpu_name(const struct hr_catalog *catalog, const char *name,
                                                 struct hr_error *error);
 /* Returns the names of a GPU type in the table gpu_names, separated by '|', for hr_pool_spec.gpu_names. The caller
-   frees the text. If the table has no name of the type, the text is empty. Returns NULL if memory is exhausted. */
+   frees the text, which is empty if the type has no other name. Returns NULL if memory is exhausted. */
 HR_API char *hr_catalog_gpu_names(const struct hr_catalog *catalog, const char *gpu);
 /* Returns all names of all GPU types, in the format of hr_cluster_spec.gpu_vocabulary. The caller frees the text.
    Returns NULL if memory is exhausted. */
@@ -282,8 +283,8 @@ struct hr_price_quote {
  * price, the result is the price of the base region x the multiplier of the region.
  *
  * Reserved: The price for the term is used. For the terms 1y and 3y, it is multiplied by (new on-demand price) / (old
- * on-demand price) if the on-demand price has changed since its date. If no price exists for 1y or 3y, the result is
- * the on-demand price less the discount (hr_catalog_discount).
+ * on-demand price) if the on-demand price has changed since the date of the reserved price. If no price exists for 1y
+ * or 3y, the result is the on-demand price less the discount (hr_catalog_discount).
  *
  * Spot: The price of the region is used, independent of its age. If the region has no price, the result is the
  * on-demand price less the discount for the term "spot".

@@ -97,7 +97,8 @@ struct hr_job_router_spec {
   uint32_t step;
   int64_t round_us;
   int64_t timeout_us; /* `skypilot`: a job that has not started after this time is sent to the next cluster */
-  /* other routers without copies: interval at which waiting jobs that have never started are routed again; 0: never */
+  /* `local-first`, `cheapest`, `shortest-predicted-wait`, `least-loaded`, `affinity` and `plugin`: interval at which
+     waiting jobs that have never started are routed again; 0: never */
   int64_t reroute_us;
   uint32_t max_reroutes; /* how often a job may be moved to another cluster, also with `skypilot` */
   /* If a job would wait at most `local_wait_us` in a cluster that stores its data, only such clusters are considered.
@@ -285,8 +286,8 @@ struct hr_autoscaler_spec {
   uint32_t n_expanders;
   bool balances;      /* new nodes are divided among similar pools */
   uint32_t max_nodes; /* maximum number of nodes of the cluster; 0: no limit */
-  /* no scale-up while all jobs that need nodes have waited for less than new_job_us, or while all of them that request
-     GPUs have waited for less than new_gpu_job_us */
+  /* no scale-up before the oldest job that needs nodes has waited for new_job_us. If jobs with GPUs need nodes, the
+     oldest of them must also have waited for new_gpu_job_us */
   int64_t new_job_us, new_gpu_job_us;
   /* a requested node that has not booted within this time is removed. For the cluster autoscaler, this is a failed
      scale-up of the pool */

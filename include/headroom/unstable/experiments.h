@@ -311,8 +311,7 @@ HR_API void hr_baseline_run_finish(struct hr_baseline_run *run);
 /* ---- Stress -------------------------------------------------------------------------------------------- */
 
 /* Stress tests of a scenario: more spot interruptions, other prices, an unavailable GPU type. A stress modifies a
-   loaded scenario in place before its run; no other function modifies a loaded scenario. docs/planner/spot.md
-   describes the effect on each model of interruptions. */
+   loaded scenario in place before its run. docs/planner/spot.md describes the effect on each model of interruptions. */
 
 /* A stress. A factor of 1 means no change. The members from `without_gpu` on have no effect if they are 0 or NULL. */
 struct hr_stress {

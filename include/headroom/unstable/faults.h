@@ -122,8 +122,8 @@ struct hr_slow_spec {
 struct hr_fault_spec {
   struct hr_slow_spec slow;
   /* number of spare nodes. At the start of the run, the last nodes of the pool are the spares. A spare comes up
-     `activation_us` after another node of the pool has gone down. If enough nodes are up, a repaired node becomes a
-     spare */
+     `activation_us` after another node of the pool has gone down. If enough nodes are up, a node that was repaired or
+     maintained becomes a spare */
   uint32_t spares;
   int64_t activation_us;
   struct hr_fault_process *processes; /* [n_processes] */

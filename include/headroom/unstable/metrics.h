@@ -144,10 +144,12 @@ struct hr_service_summary {
   bool is_present; /* false: the run has no services */
   /* numbers of requests; `offered`: all requests */
   uint64_t offered, completed, refused, timed_out, unfinished;
-  uint64_t spilled;    /* requests that were sent to another service; offered = spilled + due */
+  uint64_t spilled;    /* requests that were sent to another service; for one service, offered = spilled + due */
   uint64_t overflowed; /* requests that were sent to replicas in the pools of `router.spill` */
-  uint64_t due;        /* requests that were not spilled. For all services together, `offered` is set to `due` */
-  uint64_t attained;   /* completed requests that met the goals */
+  /* requests that were not spilled. For several services together, `offered` is set to `due`, because a spilled request
+     is also offered to the service that receives it */
+  uint64_t due;
+  uint64_t attained; /* completed requests that met the goals */
   bool has_goals;
   double required;                                 /* share of requests that must meet the goals; 0: not specified */
   struct hr_distribution ttft_ms, tpot_ms, e2e_ms; /* tpot: of requests with more than one output token */
@@ -219,7 +221,7 @@ HR_API enum hr_status hr_streamed_cost(const struct hr_streamed *streamed, const
 HR_API void hr_streamed_summary_finish(struct hr_summary *summary);
 /* Adds the notes of hr_run_notes on rejected jobs. */
 HR_API enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_notes *notes);
-/* Counts the rejected jobs of a streamed run, with all reasons. */
+/* Counts the rejected jobs of a streamed run. Unlike hr_rejections_of, it counts all reasons. */
 HR_API void hr_streamed_rejections(const struct hr_streamed *streamed, const struct hr_result *result,
                                    struct hr_rejections *rejections);
 

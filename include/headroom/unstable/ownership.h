@@ -125,7 +125,8 @@ HR_API const char *hr_cost_part_name(enum hr_cost_part part);
 /* Returns (1 + rate)^periods. If `periods` is a whole number up to 10,000, the result is a repeated product. For all
    other values, the result comes from pow() of the C library. */
 HR_API double hr_compound(double rate, double periods);
-/* Returns whether a trace can be resampled with this growth: from HR_MIN_GROWTH to HR_MAX_GROWTH, up to rounding. */
+/* Returns whether a workload with this growth can be drawn from a trace (hr_trace_redraw): the growth is from
+   HR_MIN_GROWTH to HR_MAX_GROWTH, up to rounding. */
 HR_API bool hr_tco_growth_is_possible(double growth);
 /* Returns CRF(rate, periods): the payment at the end of each period that repays one dollar. */
 HR_API double hr_capital_recovery(double rate, double periods);

@@ -32,8 +32,8 @@ extern "C" {
  * docs/planner/forecast.md defines the model, its sources and its accuracy on held-out weeks.
  *
  * Weeks of the trace are counted from its first submit. Future weeks, and months of 730 hours, are counted from the end
- * of the last whole week of the trace. Weeks, months and series are numbered from 0. The number n_series, which
- * hr_forecast_series returns, means the total of all series.
+ * of the last whole week of the trace. Weeks, months and series are numbered from 0. As the index of a series, the
+ * number of series n_series (hr_forecast_series) means the total of all series.
  */
 
 #define HR_MAX_FORECAST_MONTHS 18
@@ -183,7 +183,7 @@ enum hr_plan_search {
   HR_PLAN_SEARCH_EXHAUSTIVE /* every candidate is run as many times as a finalist */
 };
 
-/* Is notified during the search of each candidate that was run, in the order of the runs. */
+/* A listener. During the search, it is notified of each candidate that was run, in the order of the runs. */
 struct hr_plan_listener {
   void *self;
   /* `json`: a line of JSON, {"event":"candidate",...}, with the members of an option of the plan
@@ -298,8 +298,9 @@ HR_API const char *hr_advice_kind_name(enum hr_advice_kind kind);
 struct hr_scenario;
 struct hr_trace;
 
-/* A change is harmless if the 95th percentile of waits increases by at most the maximum of HR_ADVISE_WAIT_SHARE x the
-   present 95th percentile and HR_ADVISE_WAIT_S seconds. */
+/* If the plan of the scenario has goals, a change must not miss a goal by more than the scenario misses it today.
+   Without goals, the 95th percentile of the waits of each class, and of all jobs, may increase by at most the maximum
+   of two values: HR_ADVISE_WAIT_SHARE x the present 95th percentile, and HR_ADVISE_WAIT_S seconds. */
 #define HR_ADVISE_WAIT_SHARE 0.1
 #define HR_ADVISE_WAIT_S 60
 

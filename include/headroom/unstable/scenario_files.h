@@ -145,10 +145,11 @@ HR_API const char *hr_scenario_pool_path(const struct hr_scenario *scenario, uin
    clusters. Has no effect if the scenario has a single cluster. */
 HR_API void hr_scenario_clusters_update(struct hr_scenario *scenario);
 
-/* Sets `*fit` to true if all replicas of all services fit into the pools at once and run during the whole run.
-   For this, the numbers of replicas must be fixed, and nothing may change or limit the capacity, such as quotas,
-   failures, maintenance or a horizon. If `*fit` is true, hr_service_run has the same results as a run in which replicas
-   are jobs. The only error is HR_NO_MEMORY. */
+/* Sets `*fit` to true if all replicas of all services (with an autoscaler, the maximum) fit into the pools at once and
+   keep their GPUs during the whole run. For this, nothing may change or limit the capacity, such as quotas, failures,
+   maintenance or a horizon. The only error is HR_NO_MEMORY. hr_service_run has the same results as a run in which
+   replicas are jobs if three conditions are true: `*fit` is true, the numbers of replicas are fixed, and no requests
+   spill over. */
 struct hr_service;
 HR_API enum hr_status hr_replicas_fit(const struct hr_scenario *scenario, bool *fit, struct hr_error *error);
 /* Sets `*reason` to the reason why a replica of a service does not fit into any pool with nodes; HR_REASON_NONE: it

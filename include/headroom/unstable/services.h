@@ -274,7 +274,8 @@ struct hr_scale_policy {
 
 /* The behaviour of `hpa` and `keda` in one direction. */
 struct hr_scale_rules {
-  /* length of the window of recommendations; the recommendation with the smallest change is followed */
+  /* length of a window before each decision. Of the numbers of replicas that were computed in this window, the number
+     with the smallest change is used */
   int64_t stabilization_us;
   /* 0: the policy that allows the largest change applies; 1: the smallest; 2: no change in this direction */
   uint8_t select;
@@ -481,7 +482,7 @@ struct hr_replica_times {
 
 /* The result of a service. The first columns have one entry for each request. scheduled_us is the start of the first
    iteration of a request. A time that a request did not reach is HR_NEVER_US. All times of refused and spilled requests
-   are their arrival. The end of a request that timed out is the time at which it left. */
+   are their arrival. The end of a request that timed out is the time at which it left the queue. */
 struct hr_service_result {
   uint32_t count;    /* number of requests */
   uint32_t *replica; /* the replica that served the request; HR_NONE: it was never assigned, or timed out */

@@ -49,7 +49,8 @@ struct hr_cut_spec {
 };
 /* Sets the defaults: all jobs are selected. */
 HR_API void hr_cut_spec_init(struct hr_cut_spec *spec);
-/* Creates a trace of the selected jobs. Returns HR_BAD_INPUT also if no job of the trace has a name of a list. */
+/* Creates a trace of the selected jobs. Also returns HR_BAD_INPUT if a list contains a name that no job of the trace
+   has. */
 HR_API enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec,
                                        struct hr_trace **made, struct hr_error *error);
 /* Parses a time into `*us`, microseconds from the first submit of the trace. "36h", "2d", "90" (seconds) and "1d12h"

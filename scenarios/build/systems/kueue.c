@@ -227,8 +227,8 @@ static enum hr_status check_flavors(const struct kueue_walk *walk) {
 }
 
 /* Sets the tiers of the levels of a topology: node, rack, zone or pool. The last level is the narrowest. If it has no
-   'tier', it is a node if it has the label of hosts, and a rack if not. Any other level without 'tier' gets the tier
-   above that of the next level. Each level must be wider than the next one. */
+   'tier', its tier is node if its label is that of hosts, and rack if not. Any other level without 'tier' gets the tier
+   above that of the next level in the list. Each level must be wider than the next level in the list. */
 static enum hr_status check_levels(const struct kueue_walk *walk, const cJSON *json,
                                    struct hr_kueue_topology *topology) {
   static const char *const words[] = {"node", "rack", "zone", "pool", NULL};

@@ -870,8 +870,8 @@ static uint32_t budget_group(struct budget_groups *groups, const char *name) {
 }
 
 /* Reads a list of ranges of nodes, and adds their sizes to their groups. `is_empty`: the nodes are empty; `is_drain`:
-   the nodes must be drained. If one of both is set, lists each group once in `order`, and returns the number of these
-   groups; otherwise returns 0. */
+   the nodes must be drained. If `is_empty` or `is_drain` is set, lists each group once in `order`, and returns the
+   number of these groups; otherwise returns 0. */
 static uint32_t read_ranges(struct budget_groups *groups, const cJSON *list, bool is_empty, bool is_drain,
                             uint32_t *order) {
   uint32_t n = 0;

@@ -331,7 +331,8 @@ static bool is_empty_pool(const cJSON *pool) {
 }
 
 /* Runs a case with pools of nodes that are empty or have small pods. In each pool, as many nodes are removed as the
-   budget allows. If a pool has pods, one of its nodes must remain. "allowed_each" is the number of the last pool. */
+   budget allows. If a pool has pods, one of its nodes must remain. "allowed_each" is the number of nodes that are
+   removed from the last pool. */
 static void run_pools(struct hr__cluster_case *self) {
   const cJSON *pool;
   int64_t left = 0, total = 0, each = 0;

@@ -95,7 +95,8 @@ struct hr_kueue_pod_toleration {
 /* A level of a topology: the groups of a tier of the pools. */
 struct hr_kueue_level {
   char *node_label; /* key of the node label with the name of the group */
-  /* enum hr_tier. If the key is absent: node for kubernetes.io/hostname; rack, zone and pool for the levels above */
+  /* enum hr_tier. If the key is absent: for the narrowest level, node if its label is kubernetes.io/hostname and rack
+     if not; for any other level, the tier above that of the next narrower level */
   uint8_t tier;
 };
 
