@@ -168,7 +168,7 @@ static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) 
 
 /* ---- Evaluation ------------------------------------------------------------------------------------ */
 
-/* If the scenario has no GPU speeds, a proposal must also save money at the catalogue's speeds. */
+/* If the scenario has no GPU speeds, a proposal of another GPU type must also save money at the catalogue's speeds. */
 static enum hr_status evaluate_stricter(struct hr_advice *advice, struct hr__proposal *proposal,
                                         struct hr_error *error) {
   struct hr__interval usd;

@@ -3,8 +3,8 @@
  * Advice on capacity: checkpoint intervals, spot capacity and idle reservations. Advice on reliability and power: spare
  * nodes, bad nodes and power limits. Advice on checkpoints is for spot pools and for pools with failures.
  *
- * Checkpoints. Let d be the time to write a checkpoint and M the mean time between losses of a job. By Daly (A higher
- * order estimate of the optimum checkpoint interval for restart dumps, 2006) the best interval is
+ * Checkpoints. Let d be the time to write a checkpoint and M the mean time between interruptions of a job. By Daly (A
+ * higher order estimate of the optimum checkpoint interval for restart dumps, 2006) the best interval is
  *
  *     sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + d / 18 M) - d    if d < 2 M, else M.
  *
@@ -13,9 +13,9 @@
  *
  * Spot. A class with jobs on on-demand nodes is moved to a spot pool if it tolerates interruptions. A class tolerates
  * interruptions if it has checkpoints, or if nearly all its jobs are short. The spot pool has the same number of nodes
- * and serves only that class. The spot model is copied from a spot pool of the same GPU type if the scenario has one.
- * Otherwise the preset of the catalogue that fits best is used. If several presets fit equally well, the one with the
- * most interruptions is used.
+ * as the on-demand pool, and serves only that class. The spot model is copied from a spot pool of the same GPU type if
+ * the scenario has one. Otherwise the preset of the catalogue that fits best is used. If several presets fit equally
+ * well, the one with the most interruptions is used.
  *
  * Idle reservations. Proposals remove nodes of reserved and owned pools and replace them with on-demand nodes. The
  * first number of nodes that is tried is the newsvendor solution: a node pays off if the share of time in which it is
@@ -51,7 +51,7 @@ static const double assumed_write_s = 60;
 /* The use of pools with interruptions: of spot pools, and of pools with failures. */
 struct spot_use {
   uint32_t pool; /* the pool with interruptions that the class used most; HR_NONE: the class used no such pool */
-  double life_s; /* mean time between losses of a job of the class, in seconds */
+  double life_s; /* mean time between interruptions of a job of the class, in seconds */
   double write_s;
   double lost_h; /* GPU hours of lost work in all pools with interruptions */
 };
@@ -639,7 +639,7 @@ static bool has_fixed_nodes(const struct hr_pool_spec *spec) {
 }
 
 /* Writes the path of a key of a pool, such as "cluster.pools.0.faults.spares". If the pool has no such object of its
-   own, it is the path of the object of all pools, such as "cluster.faults.spares". */
+   own, the path is that of the key in the object of all pools, such as "cluster.faults.spares". */
 static void path_of(const struct hr_advice *advice, uint32_t pool, const char *object, const char *key, char *path,
                     size_t size) {
   const cJSON *entry = cJSON_GetArrayItem(advice->pools, (int)pool);

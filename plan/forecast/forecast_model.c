@@ -549,7 +549,8 @@ static void fit_all(struct hr__forecast_fit *fit, const double *z) {
   weigh(fit, log_weight);
 }
 
-/* The factor of the drift per week. The half-life of the drift is half of the fitted time, up to a limit. */
+/* The factor of the drift per week; 0 if there are too few weeks for a drift. The half-life of the drift is half of the
+   fitted time, up to a limit. */
 static double damping_of(uint32_t n_weeks) {
   return n_weeks < HR__TREND_WEEKS ? 0 : exp2(-1 / fmin(n_weeks / 2.0, longest_half_life));
 }

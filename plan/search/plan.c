@@ -204,8 +204,9 @@ static enum hr_status select_others(struct hr_plan *plan, struct hr_error *error
   return status;
 }
 
-/* Adds finalists near the choice, and selects again, until the choice stays the same. This is needed if the choice is
-   not the best candidate of the search, because the search then did not run the neighbours of the choice. */
+/* Adds finalists near the choice, and selects again, until the choice stays the same, at most ROUNDS times. This is
+   needed if the choice is not the best candidate of the search, because the search then did not run the neighbours of
+   the choice. */
 static enum hr_status select_near(struct hr_plan *plan, struct hr_error *error) {
   enum { ROUNDS = 3 };
   enum hr_status status = HR_OK;

@@ -11,8 +11,8 @@
  * If the choice misses the goals under some condition, these mixes are tested, too, as far as the limit on runs allows:
  * 1. if the condition concerns the spot market: the choice with the maximum of on-demand capacity, which is paid for
  *    only while it is used;
- * 2. mixes near the choice: with one more level of each capacity, and those of the frontier that meet the goals; first
- *    only those that cost as much as the choice, within the indifference zone;
+ * 2. mixes near the choice: the choice with one of its capacities raised to the next value of the grid, and those of
+ *    the frontier that meet the goals; first only those that cost as much as the choice, within the indifference zone;
  * 3. before the other mixes near the choice: the best mixes of the changed environments ("What if");
  * 4. if the condition concerns the spot market: the best mix without spot capacity that a search finds from mix 1, and
  *    the choice with half of the additional on-demand capacity;
@@ -22,9 +22,8 @@
  * 25 and 0 % of this capacity.
  *
  * The number of replications is set so that, if possible, a budget of runs suffices for the choice and three other
- * mixes. The budget is half the runs that were needed to choose, but at least MIN_RUNS. The total number of runs is at
- * most the number of runs that were needed to choose, or 2 * MIN_RUNS if that is larger. The choice and the commitments
- * are always tested.
+ * mixes. The budget is half the runs of the search and the selection, but at least MIN_RUNS. The total number of runs
+ * of the test is at most twice the budget. The choice and the commitments are always tested.
  *
  * Invariant: the first mix is the choice; the others are sorted by their objective. All mixes have at least the same
  * number of replications under all conditions, with the same random events. Replications that other parts of the plan
@@ -42,7 +41,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* FEW, MANY: minimum and maximum number of replications. MIN_RUNS: runs that are always affordable. */
+/* FEW, MANY: minimum and maximum number of replications. MIN_RUNS: the minimum of the budget of runs. */
 enum { FEW = 3, MANY = 8, MIN_RUNS = 100 };
 
 /* ---- Environments ----------------------------------------------------------------------------------- */
@@ -152,8 +151,8 @@ static bool has_own_record(const struct hr_catalog *catalog, const char *gpu, co
   return false;
 }
 
-/* Whether the market of a pool may be as in the preset: it is for the family of the pool's GPU type, or for any type of
-   the provider. If the provider has no record of this family, its records of other types are plausible, too. */
+/* Whether the market of a pool may be as in the preset: the preset is for the family of the pool's GPU type, or for any
+   type of the provider. If the provider has no record of this family, its records of other types are plausible, too. */
 static bool is_plausible(const struct hr_catalog *catalog, const struct hr_spot_preset *preset,
                          const struct hr_pool_spec *pool, const struct hr_pool_source *source) {
   const char *provider = source ? source->provider : NULL;
@@ -514,8 +513,8 @@ static enum hr_status try_best_then(struct hr_plan *plan, struct hr_error *error
   return try_mixes(plan, &mixes, (double)INFINITY, error);
 }
 
-/* Tests mixes near the choice with an objective of at most `max`: with one more level of each capacity, and those of
-   the frontier. */
+/* Tests mixes near the choice with an objective of at most `max`: the choice with one of its capacities raised to the
+   next value of the grid, and those of the frontier that meet the goals. */
 static enum hr_status try_near(struct hr_plan *plan, double max, struct hr_error *error) {
   struct mix_list mixes = {.count = 0};
   for (uint32_t i = 0; i < plan->space.n_capacity; i++) {

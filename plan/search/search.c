@@ -358,7 +358,8 @@ static void enqueue_gpu_exchange(struct hr__search *search, const struct climb *
   enqueue(search, hr__space_candidate(search->space, &point));
 }
 
-/* Enqueues the candidate with one level more of capacity `to`, and as many levels less of `from` as it replaces. */
+/* Enqueues the candidate with one level more of capacity `to`, and without the levels of `from` that the added GPUs
+   replace. */
 static void enqueue_replacement(struct hr__search *search, const struct climb *climb, uint32_t from, uint32_t to) {
   struct hr__point before = hr__space_point(search->space, climb->at), point = before;
   if (!step_along(search->space, &point, to, 1)) return;

@@ -373,7 +373,7 @@ struct hr__demand_curve {
   double window_h; /* from the first to the last submit */
   double mean_gpus, peak_gpus;
   double gpu_hours;     /* of all work */
-  double min_gpu_hours; /* of all work except the largest jobs; as many jobs are excluded as may stay incomplete */
+  double min_gpu_hours; /* of all work except the largest jobs; the excluded jobs are those that may stay incomplete */
   double *gpus, *share; /* [n_steps] increasing numbers of GPUs in use, and the share of the window with each number */
   size_t n_steps;
 };

@@ -134,7 +134,7 @@ struct hr__parcel;
 
 /* ---- Groups of jobs -------------------------------------------------------------------------------- */
 
-/* Metrics of jobs by tenant, by class or by size, and functions that compute GPU time and fairness from the result
+/* Metrics of jobs by tenant, class, size or cluster, and functions that compute GPU time and fairness from the result
    of a run. */
 
 /* In slowdowns and finish-time fairness, shorter run times count as this run time, so that very short jobs do not
@@ -173,7 +173,8 @@ static inline void hr__samples_finish(struct hr__samples *samples) {
 }
 
 /* The groups with at least one job. Groups by tenant are sorted by descending GPU time. Groups by class have the order
-   of the enumeration of classes, and groups by size begin with the smallest size. */
+   of the enumeration of classes, groups by size begin with the smallest size, and groups by cluster have the order of
+   the scenario. */
 struct hr__job_groups {
   struct hr_group *group;
   size_t count;
