@@ -8,19 +8,21 @@
  *
  *     sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + d / 18 M) - d    if d < 2 M, else M.
  *
- * The first term is Young's (1974). If the interval of a class differs from the best one by a factor of more than 1.5,
- * a proposal tries the checkpoint setting that derives the interval from the pool.
+ * The first term is Young's (1974). A proposal tries the checkpoint setting that derives the interval from the pool if
+ * the interval of a class differs from the best one by a factor of more than 1.5, or if a class without checkpoints
+ * lost work.
  *
  * Spot. A class with jobs on on-demand nodes is moved to a spot pool if it tolerates interruptions. A class tolerates
- * interruptions if it has checkpoints, or if nearly all its jobs are short. The spot pool has the same number of nodes
- * as the on-demand pool, and serves only that class. The spot model is copied from a spot pool of the same GPU type if
- * the scenario has one. Otherwise the preset of the catalogue that fits best is used. If several presets fit equally
- * well, the one with the most interruptions is used.
+ * interruptions if the scenario and its jobs permit them, and if it has checkpoints or nearly all its jobs are short.
+ * The spot pool has the same number of nodes as the on-demand pool, and serves only that class. The spot model is
+ * copied from a spot pool of the same GPU type if the scenario has one. Otherwise the preset of the catalogue that fits
+ * best is used. If several presets fit equally well, the one with the most interruptions is used.
  *
- * Idle reservations. Proposals remove nodes of reserved and owned pools and replace them with on-demand nodes. The
- * first number of nodes that is tried is the newsvendor solution: a node pays off if the share of time in which it is
- * busy is larger than its price / the on-demand price. A local search with halved steps then runs other numbers of
- * nodes. If the policy keeps elastic nodes while they are idle, a market rule that releases idle nodes is tried too.
+ * Idle reservations. Proposals remove nodes of reserved and owned pools. On-demand nodes replace them if the scenario
+ * has, or may get, an on-demand pool of the same GPU type. The first number of nodes that is tried is the newsvendor
+ * solution: a node pays off if the share of time in which it is busy is larger than its price / the on-demand price. A
+ * local search with halved steps then runs other numbers of nodes. If the policy keeps elastic nodes while they are
+ * idle, a market rule that releases idle nodes is tried too.
  *
  * Spares. If each of n nodes is down with probability p, the number of nodes that are down at the same time has a
  * binomial distribution. If the number of spares is the 99 % quantile of this distribution, the spares suffice at
@@ -500,7 +502,8 @@ static enum hr_status make_proposal(const struct node_search *search, uint32_t n
   return status;
 }
 
-/* Runs the pool with `nodes` nodes and few replications. Replaces the best proposal if this one saves more. */
+/* Runs the pool with `nodes` nodes and few replications. The proposal becomes the best one if it is the first one, or
+   if it serves jobs as well and saves more than the best one so far. */
 static enum hr_status try_nodes(struct node_search *search, uint32_t nodes, struct hr_error *error) {
   struct hr_advice *advice = search->advice;
   struct hr__proposal proposal;
@@ -532,7 +535,7 @@ static enum hr_status try_nodes(struct node_search *search, uint32_t nodes, stru
 }
 
 /* The newsvendor solution. Starts with all nodes. Removes the last node while it is busy for at most this share of the
-   time: price of the node / on-demand price. */
+   time: price of the node / on-demand price; 0 if no on-demand nodes can replace it. */
 static uint32_t newsvendor_nodes(const struct node_search *search) {
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
   const struct hr__pool_profile *profile = &search->advice->profile.pools[search->pool];

@@ -6,9 +6,10 @@
  * hour, and the weekly profile.
  *
  * Series. The jobs of one tenant and class are a group. A group becomes a series if it is large enough for a fit
- * (is_large_enough). Smaller groups are merged into one group per class. If such a merged group is still too small, it
- * is merged into a last group, over all classes. Groups are numbered in this order: groups of one tenant and class, the
- * merged group of each class, the last group. Groups without jobs do not become series.
+ * (is_large_enough). Smaller groups are merged into one group per class, unless the trace has only one group. If such a
+ * merged group is still too small, it is merged into a last group, over all classes. Groups are numbered in this order:
+ * groups of one tenant and class, the merged group of each class, the last group. Groups without jobs do not become
+ * series.
  *
  * Demand by week counts work in the week in which it is submitted. Demand by hour counts work in the hours in which it
  * would run if no job waited. A job is stored as an increment and a decrement in a list of differences between hours,

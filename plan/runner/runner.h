@@ -452,7 +452,7 @@ struct hr__runner_config {
 
 /* One run of a candidate. */
 struct hr__runner_replication {
-  double *metrics;   /* [config.n_metrics]; NULL: not run */
+  double *metrics;   /* [config.n_metrics], valid if `made` is true; NULL: the run was not prepared */
   bool listed, made; /* listed: the run will be made together with others; made: the run was made */
   uint32_t counted;  /* number of the last look-ahead in which n_runs counted this run; HR__NO_LOOK_AHEAD: counted
                         outside look-aheads */

@@ -3,12 +3,13 @@
  * Tests the choice of a plan and other mixes under changed conditions.
  *
  * Conditions:
- * - the spot market behaves as in another preset of the catalogue, or has no capacity for a part of the time;
+ * - the spot market behaves as in another preset of the catalogue, or has no capacity for 20, 50 or 100 % of the time;
  * - demand is 25 % lower, or 10, 25 or 50 % higher;
  * - prices of on-demand and spot capacity are 30 % lower;
  * - no more GPUs of a type can be bought; existing GPUs remain.
  *
- * If the choice misses the goals under some condition, these mixes are tested, too, as far as the limit on runs allows:
+ * These mixes are tested, too, as far as the limit on runs allows. Mixes 1 to 4 are tested only if the choice misses
+ * the goals under some condition:
  * 1. if the condition concerns the spot market: the choice with the maximum of on-demand capacity, which is paid for
  *    only while it is used;
  * 2. mixes near the choice: the choice with one of its capacities raised to the next value of the grid, and those of
@@ -16,10 +17,10 @@
  * 3. before the other mixes near the choice: the best mixes of the changed environments ("What if");
  * 4. if the condition concerns the spot market: the best mix without spot capacity that a search finds from mix 1, and
  *    the choice with half of the additional on-demand capacity;
- * 5. the other finalists.
+ * 5. the other finalists that meet the goals in the search, in any case.
  *
- * A commitment is tested under falling demand and falling prices: the choice is compared with the same mix with 75, 50,
- * 25 and 0 % of this capacity.
+ * A commitment is tested under falling demand and falling prices: the choice is compared with the same mix with less of
+ * this capacity. The level of the capacity on its axis is reduced to 75, 50, 25 and 0 %, rounded up.
  *
  * The number of replications is set so that, if possible, a budget of runs suffices for the choice and three other
  * mixes. The budget is half the runs of the search and the selection, but at least MIN_RUNS. The total number of runs
@@ -571,9 +572,9 @@ static void lift_dollars(struct hr__goals *goals, double *bounds, bool lift) {
   }
 }
 
-/* Searches for the best mix without spot capacity, at any cost. Under the condition, spot nodes cost nothing, so mixes
-   that differ only in spot nodes are equal. Of equal mixes, the one with the fewest GPUs is the best: it has no spot
-   nodes. */
+/* Searches for the best mix without spot capacity, at any cost. Under the condition "no spot capacity", spot nodes are
+   never available and cost nothing, so mixes that differ only in spot nodes are equal. Of equal mixes, the one with the
+   fewest GPUs is the best: it has no spot nodes. */
 static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__condition *condition,
                                        struct hr_error *error) {
   uint64_t until = hr__runner_runs(plan->runner) + runs_left(plan) / 2, most = plan->space.spec->max_runs;

@@ -19,7 +19,7 @@
  * 4. To leave local optima, the search tries each fixed capacity alone, points of a Sobol sequence, long steps from the
  *    best candidate, and other settings. Then it tries candidates with a good predicted objective; the prediction uses
  *    the nearest candidate that was run. If GPU types differ and all capacity is fixed, it also tries the candidates
- *    that would be cheaper.
+ *    that would be cheaper. A search that begins at a given candidate (hr__search_config.begin) omits this step.
  *
  * If the search is a race (hr__search_config.races), steps 1 to 4 make only one replication of each candidate. Then the
  * candidates that are not clearly worse than the best one get the other replications. If another candidate is the best

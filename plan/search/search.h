@@ -464,8 +464,8 @@ static inline void hr__bounds_finish(struct hr__bounds *bounds) {
 /* The lower bound of the candidate's objective with which the search works. It assumes that a run with a goal on waits
    ends within twice the submit window. */
 double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candidate);
-/* A lower bound of the candidate's objective if it meets the goals. This bound needs no assumption, and is lower than
-   hr__bounds_min_objective. */
+/* A lower bound of the candidate's objective if it meets the goals. This bound needs no assumption. It can be lower or
+   higher than hr__bounds_min_objective. */
 double hr__bounds_proven(const struct hr__bounds *bounds, uint32_t candidate);
 
 /* A starting point of the search: the maximum of elastic capacity, and the newsvendor solution for fixed capacity. The

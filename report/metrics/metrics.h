@@ -192,8 +192,8 @@ static inline void hr__groups_free(struct hr_group *group, size_t count) {
 
 /* ---- GPU time -------------------------------------------------------------------------------------- */
 
-/* Returns the time in microseconds from the first start of a job to its end, or to the end of the run if it has not
-   ended. Returns 0 if the job never started. */
+/* Returns the time in microseconds from the first start of a job to its end, or to the end of the run if the job was
+   not completed. Returns 0 if the job never started. */
 static inline int64_t hr__ran_us(const struct hr_result *result, uint32_t job) {
   if (result->start_us[job] == HR_NEVER_US) return 0;
   if (result->state[job] == HR_JOB_COMPLETED) return hr_result_end_us(result, (hr_job){job}) - result->start_us[job];
