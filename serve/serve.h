@@ -204,7 +204,7 @@ enum hr_status hr__request_job(const struct hr__request_world *world, const stru
 /* The parameters in the address of an upload. NULL: not set. */
 struct hr__upload_query {
   const char *name, *format, *map;
-  const char *shipped; /* name of a shipped scenario, whose trace replaces the upload, which is then empty */
+  const char *shipped; /* name of a shipped scenario: its trace is used, and the upload has no body */
   bool lenient;
 };
 
@@ -378,7 +378,7 @@ enum {
   HR__MAX_IDLE_OF_ADDRESS = 64, /* the same, from one other machine */
   HR__IDLE_S = 15,              /* a connection that is silent for this time is closed */
   HR__HEADER_S = 20,            /* maximum time until the headers of a request have arrived */
-  HR__BODY_S = 60,              /* a body must arrive within HR__BODY_S + (its bytes) / HR__UPLOAD_BYTES_S seconds */
+  HR__BODY_S = 60,              /* time limit of a body: HR__BODY_S + (bytes so far) / HR__UPLOAD_BYTES_S seconds */
   HR__UPLOAD_BYTES_S = 65536,   /* bytes per second */
   HR__MAX_UPLOADS = 32,         /* uploads of the user; if there are more, the oldest one is removed */
   HR__MESSAGE_BYTES = 2048

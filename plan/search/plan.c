@@ -136,8 +136,8 @@ static bool may_meet(const struct hr__evaluator *evaluator, uint32_t candidate, 
 }
 
 /* Whether a candidate may be the best after more replications. If the best candidate meets the goals:
-   - With `near_misses`, the candidate misses goals slightly, or meets all goals in some replication, and it has a
-   better objective than the best candidate.
+   - With `near_misses`, it misses goals slightly, or meets all goals in some replication, and has a better objective
+     than the best candidate.
    - Without `near_misses`, it meets the goals, and its objective is at most slightly worse than that of the best one.
    If the best candidate misses a goal:
    - With `near_misses`, there is no such candidate.
