@@ -212,7 +212,7 @@ struct hr__one_run_config {
   uint64_t seed;                             /* replaces the seed of the scenario */
   bool alerts;                               /* evaluate the scenario's alert rules */
   bool skip_fairness;                        /* the metrics of fairness are not needed; they are 0 */
-  double growth;                             /* factor of the rates of requests; 0 stands for 1 */
+  double growth;                             /* factor of the rates of requests; 0 means 1 */
   const struct hr__one_run_details *details; /* NULL: none */
   struct hr_progress progress;
 };
