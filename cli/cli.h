@@ -148,9 +148,8 @@ unsigned terminal_style(void);
 /* After this call, a signal that ends the program (SIGINT, SIGTERM, ...) also removes unfinished output files. Ignored
    signals remain ignored. A write beyond the limit on the file size fails and no longer ends the program. */
 void signals_discard_unfinished(void);
-/* After this call, an error names the plug-in policy if a policy crashes, or if it does not return within a limit of
-   CPU time. The limit is HEADROOM_POLICY_LIMIT_S seconds, an environment variable; if it is not set or invalid, 60 s.
- */
+/* After this call, an error names the plug-in policy if it crashes or does not return within a limit of CPU time. The
+   limit is HEADROOM_POLICY_LIMIT_S seconds, an environment variable; if it is not set or invalid, 60 s. */
 void signals_guard_policies(void);
 
 /* A progress bar on standard error if that is a terminal; otherwise nothing is drawn. It shows the share that is done,
@@ -158,8 +157,8 @@ void signals_guard_policies(void);
 
 /* What a bar counts: jobs, or runs. */
 struct progress_unit {
-  /* above 0: the bar counts runs, if there are several; this is the number of units of the callback for one run. 0: the
-     bar counts jobs, which are the units of the callback */
+  /* number of jobs per run if the bar counts runs; 0 if it counts jobs. The callback always receives numbers of jobs.
+     If there is only one run, the bar counts jobs */
   uint64_t jobs_per_run;
   bool grows; /* the number of runs is not known in advance: it grows while a search requests more */
 };
@@ -390,7 +389,7 @@ enum {
   NEXT_UNPRICED = 1 << 4, /* the scenario has no prices */
   NEXT_FAILED = 1 << 5,   /* no mix meets the goals; a check failed; runs are missing */
   NEXT_BRIEF = 1 << 6,    /* a part of the analysis was skipped */
-  NEXT_LONG = 1 << 7,     /* the trace is long enough for a forecast with a trend, six weeks */
+  NEXT_LONG = 1 << 7,     /* the trace has at least six weeks, enough for a forecast with a trend */
   NEXT_EXACT = 1 << 8     /* nothing was random, and the trace has at least five days to draw from */
 };
 
@@ -400,7 +399,7 @@ struct next_step {
   const char *path;                      /* scenario, grid or trace, as the user wrote it */
   const struct input_args *input;        /* options that the next command repeats; NULL: none */
   const char *trace;                     /* path of the trace; NULL: unknown */
-  const struct hr_cluster_spec *cluster; /* the next command has its nodes; NULL: none */
+  const struct hr_cluster_spec *cluster; /* the next command contains its numbers of nodes; NULL: none */
   bool apart;                            /* print an empty line first, since the output ends with a table */
   const char *other;                     /* a file or a list of names, which depends on the verb; may be NULL */
   uint64_t replications;                 /* of the next command; 0: not set */

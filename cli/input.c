@@ -74,7 +74,7 @@ static enum hr_status add_rules(struct hr_column_map *map, const char *option, c
   return status;
 }
 
-/* Makes the map of columns from those of the scenario and the options. For a field that both name, --map applies. The
+/* Makes the map of columns from the map of the scenario and the options. For a field that both name, --map applies. The
    rules of options precede those of the scenario. */
 static enum hr_status merge_columns(struct hr_column_map *map, const struct hr_column_map *scenario,
                                     const struct input_args *args, struct hr_error *error) {

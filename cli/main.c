@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The program: finds the verb, parses its options, runs it and reports errors. If the reader of a pipe closes it,
-   SIGPIPE ends the program silently, as is usual for filters. Verbs that write files report the failed write. */
+   SIGPIPE ends the program silently, as is usual for filters. Exception: `run` ignores SIGPIPE if it writes output
+   files. The write to the pipe then fails, and the error is reported. */
 
 #include "cli/cli.h"
 
@@ -79,7 +80,8 @@ static void print_usage(FILE *out, const struct verb *verb) {
           has_options ? " [OPTION]..." : "");
 }
 
-/* Prints the options. If the verb has defaults, the help of each number contains its default. */
+/* Prints the options. If the verb has defaults, the help of each number contains its default, unless the default means
+   "not set". */
 static void print_options(FILE *out, const struct verb *verb) {
   void *defaults = verb->set_defaults ? calloc(1, verb->args_bytes) : NULL;
   if (defaults) verb->set_defaults(defaults);

@@ -82,7 +82,8 @@ static enum hr_status store(const struct option *option, const char *text, void 
     *(bool *)target = true;
     return HR_OK;
   case OPTION_TEXT:
-    /* If another option is repeated, the last value applies. Policies form a list, so none of them may be ignored. */
+    /* If another option with a text is repeated, the last value applies. Policies form a list, so none of them may be
+       ignored. */
     if (strcmp(option->name, "policies") == 0 && *(const char **)target)
       return hr_fail(error, HR_BAD_INPUT, "--policies is given twice; write all policies in one list: A,B,...");
     *(const char **)target = text;

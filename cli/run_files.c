@@ -109,7 +109,7 @@ static enum hr_status no_memory(struct hr_error *error) {
 }
 
 /* Evaluates the goals of the scenario's plan. Goals that cannot be parsed are an error only in `headroom plan`. Here,
-   the report has no goals then, and a note. */
+   the report then shows a note instead of the goals. */
 static enum hr_status find_goals(struct page_facts *facts, const struct hr_replay *replay, struct hr_error *error) {
   struct hr_error inner = {0};
   enum hr_status status = hr_goals_of_run(replay->config.scenario, replay->config.trace, replay->summary,
@@ -188,8 +188,8 @@ static void page_facts_finish(struct page_facts *facts) {
 }
 
 /* Collects the facts for the report of a replay. If the replay is that of the scenario of page->input, savings are
-   searched. If it is that of the choice of a plan (page->set), there is no saving; the saving's command runs the
-   choice. The caller must call page_facts_finish, even after an error. */
+   searched. If it is the replay of the choice of a plan (page->set), no savings are searched, and only `saving.command`
+   is set, to a command that runs the choice. The caller must call page_facts_finish, even after an error. */
 static enum hr_status page_facts_make(struct page_facts *facts, const struct page *page, const struct hr_replay *replay,
                                       struct hr_error *error) {
   const struct input *input = page->input;

@@ -143,8 +143,8 @@ static int is_visible(const struct dirent *entry) {
   return entry->d_name[0] != '.';
 }
 
-/* Adds the files of `folder`/`inner` and of its folders. `inner` is "" or ends with a slash. `depth` is its number of
-   folders. */
+/* Adds the files of `folder`/`inner` and of its folders. `inner` is "" or ends with a slash. `depth` is the number of
+   folders in `inner`. */
 static void list_files(cJSON *list, const char *folder, const char *inner, unsigned depth) {
   struct dirent **entries = NULL;
   char path[PATH_BYTES], name[PATH_BYTES];

@@ -4,7 +4,8 @@
  * exchanges to HTTP.
  *
  * The checks protect the server from foreign sites and DNS rebinding (Host and Origin: Fetch standard, "Origin header";
- * RFC 9110, 7.2), from other users of the machine (token), and from access to files outside of its folder (paths).
+ * RFC 9110, 7.2), from other users of the machine (token), and from access to files outside of the folder of the server
+ * (paths).
  *
  * Invariants: n_running and n_waiting are the numbers of exchanges in these states, and n_plans is the number of plans
  * among the running exchanges. The folder of a job and the process of a worker end at the latest when their exchange is

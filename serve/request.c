@@ -657,8 +657,8 @@ static enum hr_status make_plan(struct request *request) {
   return status;
 }
 
-/* Returns a name for the baseline in the folder of the scenario, so that equal relative paths in both name the same
-   files. The caller frees the name. Returns NULL if out of memory. */
+/* Returns a name for the baseline in the folder of the scenario, so that equal relative paths in both scenarios name
+   the same files. The caller frees the name. Returns NULL if out of memory. */
 static char *baseline_name(const char *scenario) {
   static const char name[] = "baseline of the body";
   const char *slash = strrchr(scenario, '/');

@@ -204,7 +204,7 @@ enum hr_status hr__request_job(const struct hr__request_world *world, const stru
 /* The parameters in the address of an upload. NULL: not set. */
 struct hr__upload_query {
   const char *name, *format, *map;
-  const char *shipped; /* the trace of this shipped scenario; the upload is empty */
+  const char *shipped; /* name of a shipped scenario: its trace is used, and the upload has no body */
   bool lenient;
 };
 
@@ -378,8 +378,8 @@ enum {
   HR__MAX_IDLE_OF_ADDRESS = 64, /* the same, from one other machine */
   HR__IDLE_S = 15,              /* a connection that is silent for this time is closed */
   HR__HEADER_S = 20,            /* maximum time until the headers of a request have arrived */
-  HR__BODY_S = 60,              /* maximum time of a body, plus the time of its bytes at the following speed */
-  HR__UPLOAD_BYTES_S = 65536,   /* minimum speed of a body, in bytes per second */
+  HR__BODY_S = 60,              /* time limit of a body: HR__BODY_S + (bytes so far) / HR__UPLOAD_BYTES_S seconds */
+  HR__UPLOAD_BYTES_S = 65536,   /* bytes per second */
   HR__MAX_UPLOADS = 32,         /* uploads of the user; if there are more, the oldest one is removed */
   HR__MESSAGE_BYTES = 2048
 };
@@ -405,12 +405,12 @@ struct hr__server {
   char *data_folder;                        /* contains the folder of the shipped scenarios; NULL: none */
   const char *shipped_folder;               /* absolute; NULL: none; belongs to `folders` */
   const char *shipped_name;                 /* of that folder, without the folders around it; belongs to `folders` */
-  char **folders;                           /* [rules.n_folders] that workers may read, and single files */
+  char **folders;                           /* [rules.n_folders] folders and single files that workers may read */
   struct hr__uploads uploads;
   struct hr__worker_rules rules;
   struct hr__request_world world;
   uint32_t max_workers, n_running, n_waiting;
-  uint32_t n_plans; /* among the running exchanges */
+  uint32_t n_plans; /* number of plans among the running exchanges */
   uint64_t serial;  /* number of the last exchange, from 1 */
   struct hr__exchange *first;
   struct hr__client *clients;

@@ -416,7 +416,8 @@ void hr__worker_finish(struct hr__worker *worker) {
 
 /* ---- Workers: the answer ---------------------------------------------------------------------------- */
 
-/* Copies the message of a failed command: the last line that begins with "headroom: ", and the lines that follow. */
+/* Copies the message of a failed command from the first 8 KiB of its errors: the last line that begins with
+   "headroom:", and the lines that follow. */
 static void read_message(int errors, char *message, size_t size) {
   static const char mark[] = "headroom: ";
   char text[8192];

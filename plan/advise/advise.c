@@ -4,8 +4,8 @@
  *
  * The profile suggests which changes to try (proposal.c). Each proposal is the scenario with some overrides. It is run
  * with the same replications as the unchanged scenario. It is advised only if the paired differences of the runs show
- * that it saves money and serves jobs as well. Proposals on reliability and power must instead improve ETTR, the wait
- * or the energy without costing more.
+ * that it saves money and serves jobs as well. Proposals on reliability, power, and checkpoints in fixed pools must
+ * instead improve ETTR, the wait or the energy without costing more.
  *
  * The advice is written as a table, 80 columns wide, and as JSON (docs/reference/schemas/advise.schema.json). The table
  * begins with the savings, and contains the overrides as options that can be copied to a command line.
@@ -168,7 +168,7 @@ static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) 
 
 /* ---- Evaluation ------------------------------------------------------------------------------------ */
 
-/* If the scenario has no GPU speeds, a proposal must also save money at the catalogue's speeds. */
+/* If the scenario has no GPU speeds, a proposal of another GPU type must also save money at the catalogue's speeds. */
 static enum hr_status evaluate_stricter(struct hr_advice *advice, struct hr__proposal *proposal,
                                         struct hr_error *error) {
   struct hr__interval usd;
@@ -186,8 +186,8 @@ static enum hr_status evaluate_stricter(struct hr_advice *advice, struct hr__pro
   return HR_OK;
 }
 
-/* Evaluates a proposal that a metric other than the cost decides: it must become significantly better, and the cost
-   must not become significantly higher. */
+/* Evaluates a proposal that a metric other than the cost decides: it must become significantly better, the cost must
+   not become significantly higher, and jobs must be served as well. */
 static enum hr_status evaluate_figure(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error) {
   uint32_t count = advice->n_replications;
   const struct hr__interval *change = &proposal->change;

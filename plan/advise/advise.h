@@ -255,9 +255,9 @@ static inline struct hr_advice_metric hr__advice_goal(const struct hr_advice *ad
   return hr__advice_metric(advice, candidate, advice->goals_at + advice->goals.goals[goal].metric, replications);
 }
 /* Whether the candidate serves jobs as well as the unchanged scenario does. If the scenario has goals: no goal is
-   missed by more than in the unchanged scenario. Otherwise: no class waits much longer (see HR_ADVISE_WAIT_SHARE). In
-   both cases, no class completes a smaller share of its jobs, unless goals bound completion. If one of these conditions
-   is not met, `reason` names the goal, or the class and metric that get worse. */
+   missed by more than in the unchanged scenario. Otherwise: neither a class nor all jobs together wait much longer (see
+   HR_ADVISE_WAIT_SHARE). In both cases, no class completes a smaller share of its jobs, unless goals bound completion.
+   If one of these conditions is not met, `reason` names the goal, or the class and metric that get worse. */
 bool hr__advice_serves(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
                        size_t size);
 

@@ -3,24 +3,26 @@
  * Advice on capacity: checkpoint intervals, spot capacity and idle reservations. Advice on reliability and power: spare
  * nodes, bad nodes and power limits. Advice on checkpoints is for spot pools and for pools with failures.
  *
- * Checkpoints. Let d be the time to write a checkpoint and M the mean time between losses of a job. By Daly (A higher
- * order estimate of the optimum checkpoint interval for restart dumps, 2006) the best interval is
+ * Checkpoints. Let d be the time to write a checkpoint and M the mean time between interruptions of a job. By Daly (A
+ * higher order estimate of the optimum checkpoint interval for restart dumps, 2006) the best interval is
  *
  *     sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + d / 18 M) - d    if d < 2 M, else M.
  *
- * The first term is Young's (1974). If the interval of a class differs from the best one by a factor of more than 1.5,
- * a proposal tries the checkpoint setting that derives the interval from the pool.
+ * The first term is Young's (1974). A proposal tries the checkpoint setting that derives the interval from the pool if
+ * the interval of a class differs from the best one by a factor of more than 1.5, or if a class without checkpoints
+ * lost work.
  *
  * Spot. A class with jobs on on-demand nodes is moved to a spot pool if it tolerates interruptions. A class tolerates
- * interruptions if it has checkpoints, or if nearly all its jobs are short. The spot pool has the same number of nodes
- * and serves only that class. The spot model is copied from a spot pool of the same GPU type if the scenario has one.
- * Otherwise the preset of the catalogue that fits best is used. If several presets fit equally well, the one with the
- * most interruptions is used.
+ * interruptions if the scenario and its jobs permit them, and if it has checkpoints or nearly all its jobs are short.
+ * The spot pool has the same number of nodes as the on-demand pool, and serves only that class. The spot model is
+ * copied from a spot pool of the same GPU type if the scenario has one. Otherwise the preset of the catalogue that fits
+ * best is used. If several presets fit equally well, the one with the most interruptions is used.
  *
- * Idle reservations. Proposals remove nodes of reserved and owned pools and replace them with on-demand nodes. The
- * first number of nodes that is tried is the newsvendor solution: a node pays off if the share of time in which it is
- * busy is larger than its price / the on-demand price. A local search with halved steps then runs other numbers of
- * nodes. If the policy keeps elastic nodes while they are idle, a market rule that releases idle nodes is tried too.
+ * Idle reservations. Proposals remove nodes of reserved and owned pools. On-demand nodes replace them if the scenario
+ * has, or may get, an on-demand pool of the same GPU type. The first number of nodes that is tried is the newsvendor
+ * solution: a node pays off if the share of time in which it is busy is larger than its price / the on-demand price. A
+ * local search with halved steps then runs other numbers of nodes. If the policy keeps elastic nodes while they are
+ * idle, a market rule that releases idle nodes is tried too.
  *
  * Spares. If each of n nodes is down with probability p, the number of nodes that are down at the same time has a
  * binomial distribution. If the number of spares is the 99 % quantile of this distribution, the spares suffice at
@@ -51,7 +53,7 @@ static const double assumed_write_s = 60;
 /* The use of pools with interruptions: of spot pools, and of pools with failures. */
 struct spot_use {
   uint32_t pool; /* the pool with interruptions that the class used most; HR_NONE: the class used no such pool */
-  double life_s; /* mean time between losses of a job of the class, in seconds */
+  double life_s; /* mean time between interruptions of a job of the class, in seconds */
   double write_s;
   double lost_h; /* GPU hours of lost work in all pools with interruptions */
 };
@@ -500,7 +502,8 @@ static enum hr_status make_proposal(const struct node_search *search, uint32_t n
   return status;
 }
 
-/* Runs the pool with `nodes` nodes and few replications. Replaces the best proposal if this one saves more. */
+/* Runs the pool with `nodes` nodes and few replications. The proposal becomes the best one if it is the first one, or
+   if it serves jobs as well and saves more than the best one so far. */
 static enum hr_status try_nodes(struct node_search *search, uint32_t nodes, struct hr_error *error) {
   struct hr_advice *advice = search->advice;
   struct hr__proposal proposal;
@@ -532,7 +535,7 @@ static enum hr_status try_nodes(struct node_search *search, uint32_t nodes, stru
 }
 
 /* The newsvendor solution. Starts with all nodes. Removes the last node while it is busy for at most this share of the
-   time: price of the node / on-demand price. */
+   time: price of the node / on-demand price; 0 if no on-demand nodes can replace it. */
 static uint32_t newsvendor_nodes(const struct node_search *search) {
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
   const struct hr__pool_profile *profile = &search->advice->profile.pools[search->pool];
@@ -639,7 +642,7 @@ static bool has_fixed_nodes(const struct hr_pool_spec *spec) {
 }
 
 /* Writes the path of a key of a pool, such as "cluster.pools.0.faults.spares". If the pool has no such object of its
-   own, it is the path of the object of all pools, such as "cluster.faults.spares". */
+   own, the path is that of the key in the object of all pools, such as "cluster.faults.spares". */
 static void path_of(const struct hr_advice *advice, uint32_t pool, const char *object, const char *key, char *path,
                     size_t size) {
   const cJSON *entry = cJSON_GetArrayItem(advice->pools, (int)pool);

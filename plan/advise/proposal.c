@@ -159,7 +159,8 @@ static void note_rates(struct hr__run_profile *profile, const struct hr_cluster 
   profile->rates_known = true;
 }
 
-/* Counts a job that failures of nodes have stopped. Nodes of elastic pools are replaced, so they are not counted. */
+/* Counts a job that failures of nodes have stopped. Also counts the job for each of its nodes that failed, except for
+   nodes of elastic pools, which are replaced. */
 static void note_failure(struct hr__run_profile *profile, const struct hr_view *view, const struct hr_event *event) {
   struct hr__pool_profile *pool = &profile->pools[event->placement->pool.id];
   pool->failed_jobs++;

@@ -100,7 +100,7 @@ struct hr__allowance {
 enum hr__tolerance_verdict {
   HR__SAME,
   HR__BETTER,  /* the metric improved, and only regressions count */
-  HR__ALLOWED, /* within the tolerance */
+  HR__ALLOWED, /* within the tolerance, or the profile and the tolerances do not concern the metric */
   HR__CHANCE,  /* not significant: explained by the variation between replications */
   HR__WORSE    /* any other change: the check fails */
 };
@@ -138,7 +138,8 @@ static inline bool hr__tolerance_wants_digest(const struct hr__allowance *allowa
    profile exact or if a tolerance names the metric. */
 bool hr__tolerance_is_unrated(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric);
 /* For a metric that only one of the two runs has: whether the check fails because of it. This is always so in the
-   profile exact, otherwise if the profile or a tolerance concerns the metric. */
+   profile exact. In other profiles it is so if the profile or a tolerance concerns the metric, unless
+   hr__tolerance_is_unrated is true. */
 bool hr__tolerance_concerns(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric);
 
 /* Whether a tolerance names the metric exactly: the metric and, if the metric has one, the class, tenant, pool or

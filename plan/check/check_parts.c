@@ -20,9 +20,9 @@
  * Encodes the starts of jobs, and the marks of scheduling decisions, as text for baselines.
  *
  * Starts. Jobs have the order of the trace. Most jobs start immediately; consecutive jobs of this kind are counted. For
- * any other job the text contains d, the wait in seconds minus the wait of the previous job that waited. d is folded to
- * a natural number: f = 2 d if d >= 0, otherwise f = -2 d - 1. A number is written with five bits per character, lowest
- * bits first. The sixth bit is set if more characters follow.
+ * a job that waited, the text contains d, the wait in seconds minus the wait of the previous job that waited. d is
+ * folded to a natural number: f = 2 d if d >= 0, otherwise f = -2 d - 1. A number is written with five bits per
+ * character, lowest bits first. The sixth bit is set if more characters follow.
  *
  *   0 N      N + 1 consecutive jobs that started immediately
  *   1 N      N + 1 consecutive jobs that started immediately by backfill

@@ -330,8 +330,8 @@ static const char *change_text(const struct hr__check_change *change, char *buff
   return buffer;
 }
 
-/* Writes a duration with `units` units: "8 h 0 min", "8 h 0 min 3 s". Seconds are the smallest unit; each further unit
-   is one decimal of the seconds. */
+/* Writes a duration with `units` units: "8 h 0 min", "8 h 0 min 3 s". Seconds are the smallest unit; each unit that
+   would follow adds one decimal to the seconds. */
 static void long_duration(double seconds, unsigned units, char *buffer) {
   static const struct {
     const char *name;

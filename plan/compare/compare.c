@@ -9,12 +9,11 @@
  * policy. Scenarios with other seeds are parsed before the threads start. In an MPI job, rank 0 receives the results of
  * the other ranks.
  *
- * Of the single jobs of each policy's first run, a comparison keeps the cumulative distributions of waits and
- * completion times, and the CSV files of jobs. A distribution is stored as its quantiles at HR__CURVE_POINTS
- * equidistant shares, so its size does not depend on the number of jobs. Quantiles interpolate linearly between order
- * statistics, as those of a summary do. A file of jobs is written in the thread of its run, while the results are in
- * memory. It stays open, without a name, until all runs have succeeded; hr_comparison_commit_jobs then gives all files
- * their names.
+ * From the jobs of each policy's first run, a comparison keeps the cumulative distributions of waits and completion
+ * times, and the CSV files of jobs. A distribution is stored as its quantiles at HR__CURVE_POINTS equidistant shares,
+ * so its size does not depend on the number of jobs. Quantiles interpolate linearly between order statistics, as those
+ * of a summary do. A file of jobs is written in the thread of its run, while the results are in memory. It stays open,
+ * without a name, until all runs have succeeded; hr_comparison_commit_jobs then gives all files their names.
  */
 
 #include "plan/compare/compare.h"
@@ -647,14 +646,15 @@ static enum hr_status note_all(struct hr_comparison *comparison, struct hr_error
 
 /* ---- Comparison ------------------------------------------------------------------------------------- */
 
-/* Whether the runs of all policies are random: the scenario, its prices or its workload. */
+/* Whether the runs of all policies are random, because the scenario, its prices or its workload is random. */
 static bool is_random(const struct hr_compare_config *config) {
   return hr_scenario_is_random(config->scenario) || hr__workload_is_redrawn(&config->scenario->replications.workload);
 }
 
 /* Determines the number of replications. A policy from a shared object may use random numbers without declaring it, so
-   replications of such a policy are run if they are requested. If nothing is random, a request for replications is an
-   error, because users request replications to get intervals. */
+   replications of such a policy are run if they are requested. If nothing is random, a configuration with several
+   replications is an error, because users request replications to get intervals. The number of replications that the
+   scenario states is then ignored. */
 static enum hr_status choose_replications(struct hr_comparison *comparison, struct hr_error *error) {
   struct hr_compare_config *config = &comparison->config;
   bool random = is_random(config), plugin = false;

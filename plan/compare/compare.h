@@ -38,7 +38,7 @@ struct hr__group_table {
   const char *title;                        /* "tenant", "class" or "service" */
   const struct hr__compare_column *columns; /* [HR__N_COMPARE_GROUP_METRICS] */
   const char **names;                       /* sorted; the strings are borrowed */
-  size_t count;                             /* 0 if the trace has no such column */
+  size_t count;                             /* 0 if the trace or the scenario has no such groups */
   double *values; /* [contender][group][column][replication]; NaN if a run has no such group */
   /* The groups of a summary, in the order of output. */
   size_t (*count_of)(const struct hr_summary *summary);
@@ -70,7 +70,7 @@ struct hr_comparison {
   struct hr__workloads workloads; /* [n_replications] if redrawn */
   struct hr__drawing drawing;
   bool *fixed;     /* [n_contenders] nothing is random for this policy: its replications are copies of replication 0 */
-  bool *identical; /* [n_contenders] all of at least two replications have equal events and metrics */
+  bool *identical; /* [n_contenders] there are several replications, and their events and metrics are equal */
   uint64_t *digests;                 /* [contender][replication] */
   char **titles;                     /* [n_contenders] labels for tables: what distinguishes the policies; distinct */
   struct hr__compare_curves *curves; /* [n_contenders] */
@@ -203,8 +203,9 @@ struct hr__key_difference {
 
 typedef void hr__key_visit(void *self, const struct hr__key_difference *difference);
 
-/* Calls `visit` for each difference, in the order of `now`; keys that only `before` has follow those of their object.
-   The keys "$schema" and "description" of the scenario are ignored, since they have no effect on runs. */
+/* Calls `visit` for each difference, in the order of `now`; keys that only `before` has come after the other keys of
+   the same object. The keys "$schema" and "description" of the scenario are ignored, since they have no effect on
+   runs. */
 void hr__keys_compare(const cJSON *before, const cJSON *now, hr__key_visit *visit, void *self);
 
 /* Writes a value: a text without quotes, other values as JSON. Long values are cut. Returns `buffer`, which has

@@ -3,12 +3,12 @@
  * Fill experiments. Pods are drawn from a trace and placed on an empty cluster, one after the other, until they request
  * a given multiple of the GPUs of the cluster. No pod ends. Each run has one packing rule and one seed.
  *
- * Runs are made on a pool of threads. A task is one rule with one seed; it writes only to its own rows.
+ * Runs are made on a pool of threads. Each run writes only to its own rows.
  *
  * The pods of a seed are drawn from the trace with replacement until the sum of their requests reaches the target. They
- * are then shuffled. All rules have the same pods. The tasks of a job are placed one by one. If a task does not fit,
- * the job fails and none of its tasks is placed. A row is recorded each time the requested GPUs reach the next whole
- * per cent of the capacity.
+ * are then shuffled. All rules have the same pods. A pod is a job of the trace, and its tasks are placed one by one. If
+ * a task does not fit, the pod fails and none of its tasks is placed. A row is recorded each time the requested GPUs
+ * reach the next whole per cent of the capacity.
  */
 
 #include "headroom/unstable/planning.h"
@@ -303,7 +303,7 @@ static void report_progress(struct fill_work *work, uint32_t rule, double second
   pthread_mutex_unlock(&work->lock);
 }
 
-/* Runs one task. Tasks are numbered by seed, then by rule. */
+/* Makes one run. Runs are numbered by seed, then by rule. */
 static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   struct fill_work *work = self;
   struct hr_fill *fill = work->fill;

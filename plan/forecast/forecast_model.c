@@ -6,9 +6,10 @@
  * hour, and the weekly profile.
  *
  * Series. The jobs of one tenant and class are a group. A group becomes a series if it is large enough for a fit
- * (is_large_enough). Smaller groups are merged into one group per class. If such a merged group is still too small, it
- * is merged into a last group, over all classes. Groups are numbered in this order: groups of one tenant and class, the
- * merged group of each class, the last group. Groups without jobs do not become series.
+ * (is_large_enough). Smaller groups are merged into one group per class, unless the trace has only one group. If such a
+ * merged group is still too small, it is merged into a last group, over all classes. Groups are numbered in this order:
+ * groups of one tenant and class, the merged group of each class, the last group. Groups without jobs do not become
+ * series.
  *
  * Demand by week counts work in the week in which it is submitted. Demand by hour counts work in the hours in which it
  * would run if no job waited. A job is stored as an increment and a decrement in a list of differences between hours,
@@ -549,7 +550,8 @@ static void fit_all(struct hr__forecast_fit *fit, const double *z) {
   weigh(fit, log_weight);
 }
 
-/* The factor of the drift per week. The half-life of the drift is half of the fitted time, up to a limit. */
+/* The factor of the drift per week; 0 if there are too few weeks for a drift. The half-life of the drift is half of the
+   fitted time, up to a limit. */
 static double damping_of(uint32_t n_weeks) {
   return n_weeks < HR__TREND_WEEKS ? 0 : exp2(-1 / fmin(n_weeks / 2.0, longest_half_life));
 }

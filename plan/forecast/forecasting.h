@@ -59,7 +59,7 @@ enum hr_status hr__forecast_shape_make(const struct hr__demand_history *demand, 
 
 /* ---- The fit of one series (forecast_model.c) ------------------------------------------------------- */
 
-enum { HR__ALPHAS = 21 }; /* alpha is 0, 0.05, ..., or 1 */
+enum { HR__ALPHAS = 21 }; /* alpha, the smoothing parameter of the level, is 0, 0.05, ..., or 1 */
 
 /* The posterior of the last level and of the drift, given one alpha. */
 struct hr__forecast_posterior {

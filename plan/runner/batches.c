@@ -3,17 +3,17 @@
  * Batches of runs: on the threads of a process, and on the ranks of an MPI job.
  *
  * Ranks. MPI takes a quarter of a second to start. A second thread starts it while the main thread reads the input. The
- * main thread waits for its end before it calls MPI, so only one thread at a time calls MPI (MPI_THREAD_SERIALIZED). A
- * failed call aborts the job, which is the default of MPI. A rank that fails outside a batch reports it at its next
- * agreement, at the latest when it leaves. Every batch begins with an agreement, so that the other ranks notice the
- * failure.
+ * main thread waits for the end of the second thread before it calls MPI, so only one thread at a time calls MPI
+ * (MPI_THREAD_SERIALIZED). A failed call aborts the job, which is the default of MPI. A rank that fails outside a batch
+ * reports it at its next agreement, at the latest when it leaves. Every batch begins with an agreement, so that the
+ * other ranks notice the failure.
  *
  * Batches. Each rank reads all input, so only numbers of items are sent to a rank, and only results are returned. A
  * rank requests items and sends the results of those it has finished. Rank 0 answers with a few consecutive numbers (a
- * share), or with none at the end. Each rank has two open requests, so that the next share has arrived when it has
- * computed one. To balance the load near the end, rank 0 answers a request only when the rank has nothing to compute.
- * Rank 0 computes items, too: its main thread answers requests while other threads compute. The main thread of rank 0,
- * and every rank that waits, sleeps between polls, because a blocking receive would occupy a processor.
+ * share), or with none at the end. Each rank has two open requests, so that its next share has arrived when it has
+ * computed the current one. To balance the load near the end, rank 0 answers a request only when the rank has nothing
+ * to compute. Rank 0 computes items, too: its main thread answers requests while other threads compute. The main thread
+ * of rank 0, and every rank that waits, sleeps between polls, because a blocking receive would occupy a processor.
  *
  * Only the thread that has called hr_ranks_join sends and receives.
  */
@@ -104,7 +104,7 @@ static void ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_
   }
 }
 
-/* Receives `count` bytes from a rank, which must send as many. The thread sleeps until they have arrived. */
+/* Receives `count` bytes from a rank, which must send the same number. The thread sleeps until they have arrived. */
 static void ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count) {
   for (char *at = bytes; count;) {
     MPI_Request request;

@@ -2,8 +2,8 @@
 /*
  * Runs one scenario from its input files to its summary (hr_replay). It also keeps the few results that comparisons,
  * replications, checks and plans need. Observers of the engine collect usage, costs, network load and alerts. The
- * observer of usage is always attached, other observers only if the scenario needs them: those of costs if it has
- * prices.
+ * observer of usage is always attached, other observers only if the scenario needs them. For example, the observers of
+ * costs are attached if it has prices.
  */
 
 #include "plan/runner/runner.h"
@@ -392,7 +392,7 @@ static enum hr_status close_alerts(struct hr_replay *replay, struct hr_error *er
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the alerts");
 }
 
-/* Whether some jobs have another speed in some pool than on the reference type. */
+/* Whether the speed of some jobs in some pool differs from their speed on the reference type. */
 static bool has_other_speeds(const struct hr_speeds *speeds) {
   size_t count = speeds ? (size_t)(speeds->n_rows + 1) * speeds->n_pools : 0;
   for (size_t i = 0; i < count; i++)

@@ -212,7 +212,7 @@ struct hr__one_run_config {
   uint64_t seed;                             /* replaces the seed of the scenario */
   bool alerts;                               /* evaluate the scenario's alert rules */
   bool skip_fairness;                        /* the metrics of fairness are not needed; they are 0 */
-  double growth;                             /* factor of the rates of requests; 0: 1 */
+  double growth;                             /* factor of the rates of requests; 0 means 1 */
   const struct hr__one_run_details *details; /* NULL: none */
   struct hr_progress progress;
 };
@@ -350,7 +350,7 @@ static inline bool hr__ranks_first(const struct hr_ranks *ranks) {
   return !ranks || ranks->rank == 0;
 }
 
-/* These functions are called only if there are several ranks. */
+/* The following function is called only if there are several ranks. */
 
 /* Sends bytes of rank 0 to all other ranks. All ranks must call this function with an equal `count`. */
 void hr__ranks_share(void *bytes, size_t count);
@@ -452,7 +452,7 @@ struct hr__runner_config {
 
 /* One run of a candidate. */
 struct hr__runner_replication {
-  double *metrics;   /* [config.n_metrics]; NULL: not run */
+  double *metrics;   /* [config.n_metrics], valid if `made` is true; NULL: the run was not prepared */
   bool listed, made; /* listed: the run will be made together with others; made: the run was made */
   uint32_t counted;  /* number of the last look-ahead in which n_runs counted this run; HR__NO_LOOK_AHEAD: counted
                         outside look-aheads */
@@ -567,10 +567,10 @@ static inline uint64_t hr__runner_runs(const struct hr__runner *runner) {
 
 /*
  * Look-ahead: several computations that do not depend on each other make their runs together, so that all threads and
- * ranks have work. Between these two calls, hr__runner_run only lists missing runs. If any are missing, it returns
- * HR_CHECK_FAILED without an error, and the computation must return as after a failure. The caller begins all
- * computations, ends the look-ahead, and repeats this until no run is missing. It finally begins them again without a
- * look-ahead. So their results and hr__runner_runs are the same as without look-aheads.
+ * ranks have work. Between hr__runner_look_ahead and hr__runner_catch_up, hr__runner_run only lists missing runs. If
+ * any are missing, it returns HR_CHECK_FAILED without an error, and the computation must return as after a failure. The
+ * caller begins all computations, ends the look-ahead, and repeats this until no run is missing. It finally begins them
+ * again without a look-ahead. So their results and hr__runner_runs are the same as without look-aheads.
  */
 void hr__runner_look_ahead(struct hr__runner *runner);
 static inline bool hr__runner_looks_ahead(const struct hr__runner *runner) {

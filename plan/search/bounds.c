@@ -12,12 +12,12 @@
  * that fixed capacity can work for twice the submit window; the proven bound computes, from the goals on waits, how
  * much work is due at each time.
  *
- * Due work. If no job is ever interrupted, a job that waits at most b starts by submit + b. So at least g min(w, h -
- * submit - b) of its work w on g GPUs must be done by the time h. This work is due. A goal on a quantile of the waits
- * allows a number of jobs to wait longer. For a lower bound, these are assumed to be the jobs with the most due work. A
- * goal on the mean limits the sum of all waits. If a job waits for h - submit, all its due work is deferred. The work
- * that can be deferred is at most the solution of a knapsack problem in which jobs can be divided. The fixed capacity c
- * does at most c h of the due work until any time h.
+ * Due work. If no job is ever interrupted, a job that waits at most b starts by submit + b. Let the job run for the
+ * time w on g GPUs. Then at least g min(w, h - submit - b) of its work g w must be done by the time h. This work is
+ * due. A goal on a quantile of the waits allows a number of jobs to wait longer. For a lower bound, these are assumed
+ * to be the jobs with the most due work. A goal on the mean limits the sum of all waits. If a job waits for h - submit,
+ * all its due work is deferred. The work that can be deferred is at most the solution of a knapsack problem in which
+ * jobs can be divided. The fixed capacity c does at most c h of the due work until any time h.
  */
 
 #include "base/containers.h"
@@ -331,7 +331,7 @@ static int by_work(const void *a, const void *b) {
   return (first->gpu_hours < second->gpu_hours) - (first->gpu_hours > second->gpu_hours);
 }
 
-/* Lists the jobs with due work until `until_h` if each waits for `wait_h`, and returns its sum. */
+/* Lists the jobs with due work until `until_h` if each waits for `wait_h`, and returns the sum of their due work. */
 static double list_due(const struct hr_trace *trace, double until_h, double wait_h, struct due_job *due,
                        size_t *count) {
   static const double hour_us = 3600.0 * (double)HR_SECOND_US;

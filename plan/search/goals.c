@@ -648,7 +648,8 @@ static double variance(const double *a, const double *b, uint32_t count) {
 
 /* The maximum difference from the leader with which a finalist is not dropped: W = max(0, d / (2 r) (h^2 S^2 / d^2 -
    r)), where h^2 = 2 eta (n0 - 1), eta = ((2 alpha / (k - 1))^(-2 / (n0 - 1)) - 1) / 2. Here d is the zone, r the
-   number of replications, S^2 the `spread`, n0 the size of the first stage and k the number of finalists. */
+   number of replications, S^2 the `spread`, n0 the size of the first stage, k the number of finalists, and alpha is 1 -
+   confidence. */
 static double allowance(const struct contest *contest, double zone, double spread) {
   const struct hr__selection_config *config = contest->config;
   double n0 = config->first, r = contest->replications, alpha = 1 - config->confidence;
@@ -678,8 +679,8 @@ static enum hr_status significantly_fails(const struct contest *contest, uint32_
   return status;
 }
 
-/* If the leader meets all goals: drops finalists that are significantly worse, or that significantly miss a goal. The
-   result in `*settled` is whether no further replications are needed. */
+/* If the leader meets all goals: drops finalists that are significantly worse, or that significantly miss a goal. Sets
+   `*settled` to true if no further replications are needed. */
 static enum hr_status drop_losers(struct contest *contest, double *zone, bool *settled) {
   uint32_t best = leader(contest);
   struct hr__evaluation best_evaluation = evaluation_of(contest, best);

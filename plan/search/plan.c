@@ -135,10 +135,13 @@ static bool may_meet(const struct hr__evaluator *evaluator, uint32_t candidate, 
   return false;
 }
 
-/* Whether a candidate may be the best after more replications. With `near_misses`, it slightly misses a goal, and has a
-   better objective than the best candidate. Without `near_misses`, it meets the goals, and has an equal or slightly
-   worse objective. If the best candidate itself misses a goal, there are no near misses; without `near_misses`, the
-   candidate then needs a violation that exceeds the best one by at most near_miss. */
+/* Whether a candidate may be the best after more replications. If the best candidate meets the goals:
+   - With `near_misses`, it misses goals slightly, or meets all goals in some replication, and has a better objective
+     than the best candidate.
+   - Without `near_misses`, it meets the goals, and its objective is at most slightly worse than that of the best one.
+   If the best candidate misses a goal:
+   - With `near_misses`, there is no such candidate.
+   - Without `near_misses`, its violation exceeds that of the best candidate by at most near_miss. */
 static bool is_contender(const struct hr_plan *plan, const struct hr__evaluation *best, uint32_t candidate,
                          const struct hr__evaluation *evaluation, bool near_misses) {
   if (best->violation > 0) return !near_misses && evaluation->violation <= best->violation + near_miss;
@@ -204,8 +207,9 @@ static enum hr_status select_others(struct hr_plan *plan, struct hr_error *error
   return status;
 }
 
-/* Adds finalists near the choice, and selects again, until the choice stays the same. This is needed if the choice is
-   not the best candidate of the search, because the search then did not run the neighbours of the choice. */
+/* Adds finalists near the choice, and selects again, until the choice stays the same, at most ROUNDS times. This is
+   needed if the choice is not the best candidate of the search, because the search then did not run the neighbours of
+   the choice. */
 static enum hr_status select_near(struct hr_plan *plan, struct hr_error *error) {
   enum { ROUNDS = 3 };
   enum hr_status status = HR_OK;

@@ -452,8 +452,8 @@ static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *eval
 }
 
 /* The number of replications of a candidate in a changed environment. It must not depend on which other candidates were
-   loaded there, because a look-ahead loads them earlier. Additional demand is drawn at random, so a changed environment
-   may be random even if the original one is not. */
+   loaded there, because a look-ahead loads them earlier. In an environment with more demand, the runner repeats random
+   jobs, so its runs may be random even if those of the original environment are not. */
 static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator *evaluator, uint32_t candidate) {
   uint32_t max = plan->space.spec->max_replications;
   if (!hr__runner_is_random(plan->runner, evaluator->runner_ids[candidate])) return 1;

@@ -3,28 +3,28 @@
  * Tests the choice of a plan and other mixes under changed conditions.
  *
  * Conditions:
- * - the spot market behaves as in another preset of the catalogue, or has no capacity for a part of the time;
+ * - the spot market behaves as in another preset of the catalogue, or has no capacity for 20, 50 or 100 % of the time;
  * - demand is 25 % lower, or 10, 25 or 50 % higher;
  * - prices of on-demand and spot capacity are 30 % lower;
  * - no more GPUs of a type can be bought; existing GPUs remain.
  *
- * If the choice misses the goals under some condition, these mixes are tested, too, as far as the limit on runs allows:
+ * These mixes are tested, too, as far as the limit on runs allows. Mixes 1 to 4 are tested only if the choice misses
+ * the goals under some condition:
  * 1. if the condition concerns the spot market: the choice with the maximum of on-demand capacity, which is paid for
  *    only while it is used;
- * 2. mixes near the choice: with one more level of each capacity, and those of the frontier that meet the goals; first
- *    only those that cost as much as the choice, within the indifference zone;
+ * 2. mixes near the choice: the choice with one of its capacities raised to the next value of the grid, and those of
+ *    the frontier that meet the goals; first only those that cost as much as the choice, within the indifference zone;
  * 3. before the other mixes near the choice: the best mixes of the changed environments ("What if");
  * 4. if the condition concerns the spot market: the best mix without spot capacity that a search finds from mix 1, and
  *    the choice with half of the additional on-demand capacity;
- * 5. the other finalists.
+ * 5. the other finalists that meet the goals in the search, in any case.
  *
- * A commitment is tested under falling demand and falling prices: the choice is compared with the same mix with 75, 50,
- * 25 and 0 % of this capacity.
+ * A commitment is tested under falling demand and falling prices: the choice is compared with the same mix with less of
+ * this capacity. The level of the capacity on its axis is reduced to 75, 50, 25 and 0 %, rounded up.
  *
  * The number of replications is set so that, if possible, a budget of runs suffices for the choice and three other
- * mixes. The budget is half the runs that were needed to choose, but at least MIN_RUNS. The total number of runs is at
- * most the number of runs that were needed to choose, or 2 * MIN_RUNS if that is larger. The choice and the commitments
- * are always tested.
+ * mixes. The budget is half the runs of the search and the selection, but at least MIN_RUNS. The total number of runs
+ * of the test is at most twice the budget. The choice and the commitments are always tested.
  *
  * Invariant: the first mix is the choice; the others are sorted by their objective. All mixes have at least the same
  * number of replications under all conditions, with the same random events. Replications that other parts of the plan
@@ -42,7 +42,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* FEW, MANY: minimum and maximum number of replications. MIN_RUNS: runs that are always affordable. */
+/* FEW, MANY: minimum and maximum number of replications. MIN_RUNS: the minimum of the budget of runs. */
 enum { FEW = 3, MANY = 8, MIN_RUNS = 100 };
 
 /* ---- Environments ----------------------------------------------------------------------------------- */
@@ -152,8 +152,8 @@ static bool has_own_record(const struct hr_catalog *catalog, const char *gpu, co
   return false;
 }
 
-/* Whether the market of a pool may be as in the preset: it is for the family of the pool's GPU type, or for any type of
-   the provider. If the provider has no record of this family, its records of other types are plausible, too. */
+/* Whether the market of a pool may be as in the preset: the preset is for the family of the pool's GPU type, or for any
+   type of the provider. If the provider has no record of this family, its records of other types are plausible, too. */
 static bool is_plausible(const struct hr_catalog *catalog, const struct hr_spot_preset *preset,
                          const struct hr_pool_spec *pool, const struct hr_pool_source *source) {
   const char *provider = source ? source->provider : NULL;
@@ -514,8 +514,8 @@ static enum hr_status try_best_then(struct hr_plan *plan, struct hr_error *error
   return try_mixes(plan, &mixes, (double)INFINITY, error);
 }
 
-/* Tests mixes near the choice with an objective of at most `max`: with one more level of each capacity, and those of
-   the frontier. */
+/* Tests mixes near the choice with an objective of at most `max`: the choice with one of its capacities raised to the
+   next value of the grid, and those of the frontier that meet the goals. */
 static enum hr_status try_near(struct hr_plan *plan, double max, struct hr_error *error) {
   struct mix_list mixes = {.count = 0};
   for (uint32_t i = 0; i < plan->space.n_capacity; i++) {
@@ -572,9 +572,9 @@ static void lift_dollars(struct hr__goals *goals, double *bounds, bool lift) {
   }
 }
 
-/* Searches for the best mix without spot capacity, at any cost. Under the condition, spot nodes cost nothing, so mixes
-   that differ only in spot nodes are equal. Of equal mixes, the one with the fewest GPUs is the best: it has no spot
-   nodes. */
+/* Searches for the best mix without spot capacity, at any cost. Under the condition "no spot capacity", spot nodes are
+   never available and cost nothing, so mixes that differ only in spot nodes are equal. Of equal mixes, the one with the
+   fewest GPUs is the best: it has no spot nodes. */
 static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__condition *condition,
                                        struct hr_error *error) {
   uint64_t until = hr__runner_runs(plan->runner) + runs_left(plan) / 2, most = plan->space.spec->max_runs;

@@ -19,7 +19,7 @@
  * 4. To leave local optima, the search tries each fixed capacity alone, points of a Sobol sequence, long steps from the
  *    best candidate, and other settings. Then it tries candidates with a good predicted objective; the prediction uses
  *    the nearest candidate that was run. If GPU types differ and all capacity is fixed, it also tries the candidates
- *    that would be cheaper.
+ *    that would be cheaper. A search that begins at a given candidate (hr__search_config.begin) omits this step.
  *
  * If the search is a race (hr__search_config.races), steps 1 to 4 make only one replication of each candidate. Then the
  * candidates that are not clearly worse than the best one get the other replications. If another candidate is the best
@@ -358,7 +358,8 @@ static void enqueue_gpu_exchange(struct hr__search *search, const struct climb *
   enqueue(search, hr__space_candidate(search->space, &point));
 }
 
-/* Enqueues the candidate with one level more of capacity `to`, and as many levels less of `from` as it replaces. */
+/* Enqueues the candidate with one level more of capacity `to`, and without the levels of `from` that the added GPUs
+   replace. */
 static void enqueue_replacement(struct hr__search *search, const struct climb *climb, uint32_t from, uint32_t to) {
   struct hr__point before = hr__space_point(search->space, climb->at), point = before;
   if (!step_along(search->space, &point, to, 1)) return;

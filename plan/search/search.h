@@ -373,7 +373,7 @@ struct hr__demand_curve {
   double window_h; /* from the first to the last submit */
   double mean_gpus, peak_gpus;
   double gpu_hours;     /* of all work */
-  double min_gpu_hours; /* of all work except the largest jobs; as many jobs are excluded as may stay incomplete */
+  double min_gpu_hours; /* of all work except the largest jobs; the excluded jobs are those that may stay incomplete */
   double *gpus, *share; /* [n_steps] increasing numbers of GPUs in use, and the share of the window with each number */
   size_t n_steps;
 };
@@ -464,8 +464,8 @@ static inline void hr__bounds_finish(struct hr__bounds *bounds) {
 /* The lower bound of the candidate's objective with which the search works. It assumes that a run with a goal on waits
    ends within twice the submit window. */
 double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candidate);
-/* A lower bound of the candidate's objective if it meets the goals. This bound needs no assumption, and is lower than
-   hr__bounds_min_objective. */
+/* A lower bound of the candidate's objective if it meets the goals. This bound needs no assumption. It can be lower or
+   higher than hr__bounds_min_objective. */
 double hr__bounds_proven(const struct hr__bounds *bounds, uint32_t candidate);
 
 /* A starting point of the search: the maximum of elastic capacity, and the newsvendor solution for fixed capacity. The

@@ -87,8 +87,11 @@ static void count_nodes(const struct hr_tco *tco, uint32_t nodes, double *needed
     needed[year] = ceil(nodes * hr_compound(tco->spec.growth - 1, year) - 1e-9);
 }
 
-/* A reserved node keeps the price of the year in which its contract began, for the term of the contract. Nodes without
-   a term have the contract of the option. Elastic nodes have no term. */
+/* Returns the number of years after which a node must be bought, or put under contract, again:
+   - an owned node: its life;
+   - a reserved node: the term of its contract, or that of the option if the pool has no term; the node keeps the price
+     of the year in which the contract began;
+   - an elastic node: 1, because it has no term. */
 static uint32_t life_of(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t i) {
   const struct hr_ownership *owned = hr__tco_source(tco, option, i)->ownership;
   uint32_t term_months = hr__tco_source(tco, option, i)->term_months;

@@ -29,10 +29,10 @@ struct hr__tco_pool_use {
 
 /* The figures of a run of an option. */
 struct hr__tco_run {
-  double useful_gpu_hours, held_gpu_hours;
-  double other_usd;   /* cost other than that of the pools: storage, egress, savings plans */
-  double scale;       /* a year / the time in which jobs are submitted */
-  double other_scale; /* a year / the length of the run */
+  double useful_gpu_hours, held_gpu_hours; /* held: allocated to jobs */
+  double other_usd;                        /* cost other than that of the pools: storage, egress, savings plans */
+  double scale;                            /* a year / the time in which jobs are submitted */
+  double other_scale;                      /* a year / the length of the run */
   double wait_p95_s;
   uint64_t submitted, completed;  /* numbers of jobs */
   bool made;                      /* the run was made */
@@ -112,7 +112,7 @@ struct hr__tco_pair {
 
 struct hr_tco {
   struct hr_tco_config config;
-  struct hr_tco_spec spec; /* the options of this scenario are not used */
+  struct hr_tco_spec spec; /* its list of options is not used; `options` below replaces it */
   const struct hr_scenario *scenario;
   struct hr__runner *runner;
   struct hr__tco_option *options; /* [n_options] */

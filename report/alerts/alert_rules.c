@@ -20,8 +20,9 @@
  * Alerts of inference services, computed after the run from the results of their requests.
  *
  * Rule `service-latency`: requests are grouped by arrival into windows of equal length. The latency of a window is the
- * p95 of the time to the first token of its completed requests; windows with fewer than MIN_REQUESTS have none. The
- * baseline is the median of all windows. An alert lasts for successive windows that exceed a multiple of the baseline.
+ * p95 of the time to the first token of its completed requests; windows with fewer than MIN_REQUESTS completed requests
+ * have none. The baseline is the median latency of all windows. An alert lasts for successive windows that exceed a
+ * multiple of the baseline.
  *
  * Rule `serving-idle`: a ready replica runs no iteration for too long. The periods come from the run. The alert of a
  * service begins when the first of its replicas has been idle for too long, and ends when none is.

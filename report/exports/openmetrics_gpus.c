@@ -124,7 +124,8 @@ struct steps {
   int64_t step_us, end_us;
   uint32_t n;        /* number of steps; the last one may be shorter */
   hr_amount *part;   /* [n + 1]: sum over intervals that cover a part of the step; after steps_close(): the integrals */
-  hr_amount *change; /* [n + 1]: sum of the weights that cover the whole step, minus that of the previous step */
+  hr_amount *change; /* [n + 1]: change[i] is W(i) - W(i - 1), where W(i) is the sum of the weights that cover all of
+                        step i */
 };
 
 /* Returns HR_NO_MEMORY if out of memory; call steps_finish() even on failure. */

@@ -15,8 +15,8 @@
 
 /* Groups jobs with a counting sort. The first pass over the jobs counts the jobs of each group. The second pass
    stores the wait, completion time and slowdown of each job in arrays. Each group has a contiguous range of the arrays,
-   so quantiles of a group are selected in place. Memory: three arrays with one element per job, two with one
-   element per group. */
+   so quantiles of a group are selected in place. Memory: three arrays with at most one element per job, and three
+   arrays with one element per group. */
 
 /* The next free positions of a group in the arrays of samples. */
 struct groups_cursor {

@@ -134,7 +134,7 @@ struct hr__parcel;
 
 /* ---- Groups of jobs -------------------------------------------------------------------------------- */
 
-/* Metrics of jobs by tenant, by class or by size, and functions that compute GPU time and fairness from the result
+/* Metrics of jobs by tenant, class, size or cluster, and functions that compute GPU time and fairness from the result
    of a run. */
 
 /* In slowdowns and finish-time fairness, shorter run times count as this run time, so that very short jobs do not
@@ -173,7 +173,8 @@ static inline void hr__samples_finish(struct hr__samples *samples) {
 }
 
 /* The groups with at least one job. Groups by tenant are sorted by descending GPU time. Groups by class have the order
-   of the enumeration of classes, and groups by size begin with the smallest size. */
+   of the enumeration of classes, groups by size begin with the smallest size, and groups by cluster have the order of
+   the scenario. */
 struct hr__job_groups {
   struct hr_group *group;
   size_t count;
@@ -191,8 +192,8 @@ static inline void hr__groups_free(struct hr_group *group, size_t count) {
 
 /* ---- GPU time -------------------------------------------------------------------------------------- */
 
-/* Returns the time in microseconds from the first start of a job to its end, or to the end of the run if it has not
-   ended. Returns 0 if the job never started. */
+/* Returns the time in microseconds from the first start of a job to its end, or to the end of the run if the job was
+   not completed. Returns 0 if the job never started. */
 static inline int64_t hr__ran_us(const struct hr_result *result, uint32_t job) {
   if (result->start_us[job] == HR_NEVER_US) return 0;
   if (result->state[job] == HR_JOB_COMPLETED) return hr_result_end_us(result, (hr_job){job}) - result->start_us[job];

@@ -137,8 +137,8 @@ static inline int64_t hr__page_part_end_us(const struct hr__page_grid *grid, uin
    buckets in the interval (page_writer.c). */
 struct hr__page_sums {
   hr_amount *sum;  /* [n] */
-  hr_amount *rate; /* [n + 1]: sum of the rates during the whole bucket, minus that of the previous bucket; NULL after
-                      hr__page_sums_close() */
+  hr_amount *rate; /* [n + 1]: rate[i] is R(i) - R(i - 1), where R(i) is the sum of the rates that apply during all of
+                      bucket i; NULL after hr__page_sums_close() */
 };
 
 /* Returns HR_NO_MEMORY if out of memory; call hr__page_sums_finish() even on failure. */

@@ -13,7 +13,8 @@
  * Jobs to which the policy assigned a pool but no particular nodes are spread evenly over the nodes of the pool.
  *
  * Histograms. Bins have four bounds per factor of ten. Bin 0 contains jobs that did not wait. Bin k > 0 contains waits
- * that are longer than edge_us[k] and at most edge_us[k + 1].
+ * that are longer than edge_us[k] and at most edge_us[k + 1]. Shorter or longer waits are in the first or the last of
+ * these bins.
  *
  * Costs. A session is the interval from the acquisition of a node of an elastic pool until the node is released or
  * lost. The ledger contains sums by month only, so sums by bucket are computed from the history. The cost of a pool is

@@ -3,11 +3,11 @@
  * Observer of waits. It records for each wait of a job how long the job waited for each reason.
  *
  * Asking the policy for the reason of each waiting job after each pass would be too slow, so jobs are grouped. In most
- * policies, all waiting jobs with the same request wait for the same reason; in policies with the ability
- * HR_POLICY_REASONS_BY_TENANT, the tenant must also be the same. Such jobs form a group. A group has one clock per
- * reason and quota, and at most one of its clocks runs at a time: the clock of the current reason. The values of all
- * clocks are stored when a job joins the group. When the job leaves, the differences from the stored values are the
- * parts of its wait.
+ * policies, all waiting jobs with the same request and the same required tier of the topology wait for the same reason;
+ * in policies with the ability HR_POLICY_REASONS_BY_TENANT, the tenant must also be the same. Such jobs form a group. A
+ * group has one clock per reason and quota, and at most one of its clocks runs at a time: the clock of the current
+ * reason. The values of all clocks are stored when a job joins the group. When the job leaves, the differences from the
+ * stored values are the parts of its wait.
  *
  * A job is watched if the caller of hr_waits_create() asked for its segments, which are the intervals of its waits with
  * their reasons. A watched job has a group of its own. If the policy has the ability HR_POLICY_REASONS_BY_JOB, all jobs

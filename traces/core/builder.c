@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 /* Makes the trace a spooled trace (hr__builder_spool) whose ids are known to be distinct. Ids are then not compared,
-   and texts are in files, too. */
+   and id texts are stored in files, too. */
 static inline void builder_spool_distinct(struct hr_trace_builder *builder) {
   builder->spooled = builder->distinct = true;
 }

@@ -60,7 +60,8 @@ struct hr_trace_builder {
   struct hr_job_record blank; /* all fields unknown */
   bool has_others;            /* some row has a field that is not in HR_JOB_COMMON_FIELD_TABLE */
   bool spooled;               /* columns are temporary files, and rows are in order of submit time */
-  bool distinct;              /* ids are known to be distinct and are not compared; id texts may be in files, too */
+  bool distinct;              /* ids are known to be distinct, so they are not compared: ids that are texts or do not
+                                 increase stay in files, too */
   bool streamed;              /* spooled, ids are not stored, and a row that is out of order is an error */
   int spool_failure;          /* errno if the file of a column could not be created or extended; 0: no failure */
   struct hr__name_table names[HR__N_NAMES];

@@ -114,9 +114,9 @@ static enum hr__number_fault scale(const struct decimal *number, const struct hr
 
 enum { PLAIN_DIGITS = 18 }; /* numbers with at most 18 digits fit in 64 bits */
 
-/* Fast path for numbers with at most PLAIN_DIGITS characters, without sign and exponent, that have at most as
-   many decimals as the factor of the unit has zeros at its end. Returns false for all other texts and for results above
-   the maximum. */
+/* Fast path for numbers with at most PLAIN_DIGITS characters, without sign and exponent. If the factor of the unit ends
+   with z zeros, the number may have at most z decimals. Returns false for all other texts and for results above the
+   maximum. */
 static bool parse_plain(struct hr_text text, const struct hr__number_rule *rule, uint64_t *value) {
   const char *at = text.at, *end = text.at + text.length;
   if (text.length > PLAIN_DIGITS) return false;

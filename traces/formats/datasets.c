@@ -351,8 +351,8 @@ const struct hr__format_reader hr__spot2026_reader = {
 
 /* The jobs of GAIA, `pai_1k.csv` (umassos/GAIA; Hanafy et al., ASPLOS'24): a sample of Alibaba's PAI. GAIA's simulator
    divides all times by 5 and rounds them down to seconds. Its tick is therefore 5 s, and an hour of its carbon series
-   has 720 ticks. CPUs become GPUs. Jobs of up to `short_s` get the class batch-inference, and other jobs get training.
-   A pool can then be reserved for short jobs, like GAIA's spot capacity. */
+   has 720 ticks. CPUs become GPUs. Jobs with a run time of up to `short_s` get the class batch-inference, and other
+   jobs get training. A pool can then be reserved for short jobs, like GAIA's spot capacity. */
 
 struct gaia {
   struct hr__reader *reader;

@@ -55,8 +55,8 @@ bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state);
 struct hr__trace_writer {
   /* the format supports compression; a file is then compressed if its name ends with `.gz` or `.zst` */
   bool compresses;
-  /* Writes the trace to `path`, and sets the members of `written`, which must not be NULL. Its format is set before the
-     call; all other members are 0 then. */
+  /* Writes the trace to `path`, and sets the members of `written`, which must not be NULL. The caller has set
+     `written->format`, and all other members to 0. */
   enum hr_status (*write)(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                           struct hr_error *error);
 };

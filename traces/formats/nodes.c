@@ -204,7 +204,7 @@ enum hr_status hr_nodes_read(const char *path, struct hr_cluster_spec *cluster, 
  * | events    | node, start, end (or fixed); system, nodes | a failure: dates, or seconds since any instant         |
  * | states    | node, state, start_unix, end_unix          | an interval in which a node is up or down              |
  * | quantiles | state, quantile, seconds                   | a quantile of the intervals of a state                 |
- * | intervals | failure_interval, failure_duration         | milliseconds of operation before a failure, of repair  |
+ * | intervals | failure_interval, failure_duration         | ms of operation before a failure, and ms of its repair |
  *
  * Data: an interval that a single row determines is added at once to the samples of the group of the row. Failures with
  * times are stored in `events`. After the last row, the gaps between failures are computed from `events`.

@@ -8,9 +8,9 @@
  *   - with --duplicates, an earlier attempt of a job that was requeued
  *
  * All attempts with one id are replayed as one job. Its submit time is that of the first attempt, its run time that of
- * the last attempt. If a job became eligible later than it was submitted, that time is its submit time. Evictions are
- * not replayed, because they are results of a simulation. Attempts of a job may be anywhere in the file, so all jobs
- * are stored until the end of the file. Equal texts are stored once.
+ * the last attempt. If a job became eligible later than it was submitted, the time at which it became eligible is its
+ * submit time. Evictions are not replayed, because they are results of a simulation. Attempts of a job may be anywhere
+ * in the file, so all jobs are stored until the end of the file. Equal texts are stored once.
  *
  * The number of GPUs is taken from AllocTRES if possible, otherwise from the request. The GPU types are those of the
  * request or, if the file has no column with the request, those of the allocation. CPUs and memory are totals of the
@@ -19,8 +19,8 @@
  * "ReqGRES", "ReqMem" and "Timelimit" are those of sacct(1).
  *
  * Slurm divides GPUs into shards (`gres/shard`), or into shares for MPS (`gres/mps`). sacct does not print how many of
- * them a GPU has, so this is a parameter of the format. A job without whole GPUs has its shards of each node on one GPU
- * (gres.conf(5)).
+ * them a GPU has, so this is a parameter of the format. If a job has no whole GPUs, all its shards on a node are on one
+ * GPU (gres.conf(5)).
  */
 
 #include "base/containers.h"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Four weeks for nodes of 8 GPUs. Time 0 is midnight of a Monday. Inference always uses four nodes. Training jobs arrive
-# at random from 8:00 to 20:00, most of them on weekdays.
+# Four weeks of jobs for nodes of 8 GPUs. Time 0 is midnight of a Monday. Inference always uses four nodes. Training
+# jobs arrive at random from 8:00 to 20:00, most of them on weekdays.
 #
 #   awk -f traces/reference/plan-reserved-share.awk
 #

@@ -5,8 +5,9 @@
 #   awk -f traces/reference/shared-inference.awk
 #
 # For each way there are 1,200 jobs. Arrivals are a Poisson process; the mean time between jobs is 12 s. Run times are
-# for a T4: about log-normal, median 281 s, sigma 0.5, so the mean is 319 s. If each job had a T4 of its own, this would
-# be 70 % of 38 T4s until the last submit. Each job requests 1/7 of a GPU (142 thousandths) and 5 GB of GPU memory.
+# for a T4: about log-normal, median 281 s, sigma 0.5, so the mean is 319 s. If each job had a T4 of its own, the jobs
+# would use 70 % of 38 T4s until the last submit. Each job requests 1/7 of a GPU (142 thousandths) and 5 GB of GPU
+# memory.
 #
 # Random numbers are from Park and Miller's generator (CACM 31:10, 1988), because rand() differs between
 # implementations of awk.

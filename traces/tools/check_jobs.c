@@ -503,12 +503,13 @@ void hr__check_jobs(struct hr__check_state *checker) {
 /* ---- Arrivals -------------------------------------------------------------------------------------- */
 
 /*
- * Clock changes: the dates of a trace may be local times, with clock changes in spring and autumn. An hour of the
- * night of the change is compared with the same hour on the 14 days before and the 14 days after it. The mean number of
- * jobs in this hour of these days must be at least 12. In spring, the hour is reported if it has no jobs. In autumn, it
- * is reported if its number of jobs is at least 1.7 times that mean and more than 1.2 times the maximum of these days.
- * The hours from 1:00 to 3:00 are examined, and only in nights in which the European Union (last Sundays of March and
- * October) or the United States (second Sunday of March, first Sunday of November) change clocks.
+ * Clock changes: the dates of a trace may be local times, with clock changes in spring and autumn. An hour of the night
+ * of the change is compared with the same hour on the 14 days before and the 14 days after it, as far as the trace
+ * covers them. It must cover at least seven of these days. The mean number of jobs in this hour of these days must be
+ * at least 12. In spring, the hour is reported if it has no jobs. In autumn, it is reported if its number of jobs is at
+ * least 1.7 times that mean and more than 1.2 times the maximum of these days. The hours from 1:00 to 3:00 are
+ * examined, and only in nights in which the European Union (last Sundays of March and October) or the United States
+ * (second Sunday of March, first Sunday of November) change clocks.
  *
  * Gaps: a gap is a long time without a job in which at least 40 jobs were expected. If the trace has at least three
  * weeks, the expected number of jobs depends on the hour of the week, and a gap has at least 12 hours. In a shorter

@@ -23,10 +23,10 @@ struct hr__distribution_fit {
   double ks; /* Kolmogorov-Smirnov distance */
 };
 
-/* Fits all families to `sorted`, which must be ascending and without negative values. Zeros are ignored. If the other
-   values are fewer than two distinct ones, no fit is known. A tail needs 100 values. It begins in the upper half of the
-   sample and has at least 50 values; all values that equal its first value belong to it, even if they are in the lower
-   half. Returns false if out of memory. */
+/* Fits all families to `sorted`, which must be ascending and without negative values. Zeros are ignored. If fewer than
+   two distinct values remain, no fit is known. A tail needs 100 values. It begins in the upper half of the sample and
+   has at least 50 values; all values that equal its first value belong to it, even if they are in the lower half.
+   Returns false if out of memory. */
 bool hr__fit_all(const double *sorted, size_t count, struct hr__distribution_fit fits[HR__N_FAMILIES]);
 /* Fits a gamma distribution to ascending values above 0: `a` is the shape, `b` is the scale. The fit is unknown if
    there are fewer than two distinct values. */
