@@ -596,9 +596,20 @@ static bool service_draws(const struct hr_service *service) {
          service->router == HR_SERVICE_POWER_OF_TWO;
 }
 
+/* Returns whether the autoscaler selects pools at random. Other expanders draw a pool, too, if several pools are
+   equally good; this is not considered. */
+static bool expands_at_random(const struct hr_autoscaler_spec *autoscaler) {
+  for (uint32_t i = 0; i < autoscaler->n_expanders; i++)
+    if (autoscaler->expanders[i].kind == HR_EXPANDER_RANDOM) return true;
+  return false;
+}
+
 bool hr_scenario_is_random(const struct hr_scenario *scenario) {
+  const struct hr_autoscaler_spec *autoscaler = scenario->cluster.autoscaler;
+  if (autoscaler && expands_at_random(autoscaler)) return true;
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
+    if (autoscaler && autoscaler->failure_share && autoscaler->failure_share[i] > 0) return true;
     const struct hr_market_spec *market = &pool->market;
     if (pool_fails(pool)) return true;
     if (pool->nodes > 0 && pool->power && pool->power->sleep.boot.kind != HR_DURATION_FIXED) return true;

@@ -132,7 +132,7 @@ END
 case_validate_suggests_no_run_of_nothing() {
   scenario '' "$whole" >s.json
   printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,T4\n' >t.csv
-  try 0 validate s.json --trace t.csv
+  try 1 validate s.json --trace t.csv
   says stderr 'there are no results'
   ! grep -q 'headroom run' stdout || fail 'a next step that fails'
   try 1 run s.json --trace t.csv

@@ -620,6 +620,13 @@ static void autoscalers_are_read(void) {
   CU_ASSERT_EQUAL(spec->failure_share[0], 0.25);
   CU_ASSERT_EQUAL(scenario->cluster.pools[0].min_nodes, 2);
   CU_ASSERT_EQUAL(scenario->cluster.pools[0].scale_priority, 7);
+  CU_ASSERT_TRUE(hr_scenario_is_random(scenario));
+  hr_scenario_destroy(scenario);
+  scenario = load_text(SCALED(SCALER(""), POLICY, RENTED));
+  CU_ASSERT_FALSE(hr_scenario_is_random(scenario));
+  hr_scenario_destroy(scenario);
+  scenario = load_text(SCALED(SCALER(",\"expanders\":[\"random\"]"), POLICY, RENTED));
+  CU_ASSERT_TRUE(hr_scenario_is_random(scenario));
   hr_scenario_destroy(scenario);
 }
 
