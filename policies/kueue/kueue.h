@@ -234,7 +234,8 @@ struct hr__kueue_group {
 
 enum hr__kueue_policy {
   HR__KUEUE_POLICY_NEVER,
-  HR__KUEUE_POLICY_UNSET, /* no candidates, but not the same as never */
+  HR__KUEUE_POLICY_UNSET, /* has no candidates, like Never; `reclaim` differs, see may_preempt_while_borrowing in
+                             flavor.c */
   HR__KUEUE_POLICY_LOWER,
   HR__KUEUE_POLICY_LOWER_OR_NEWER,
   HR__KUEUE_POLICY_ANY
