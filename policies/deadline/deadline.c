@@ -2,9 +2,9 @@
 /*
  * The policy `deadline`: each job acquires its own nodes, spot if possible and on-demand if necessary (Wu et al.,
  * "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). C is the remaining work, R the time to
- * the deadline, and d the change-over time, which a job needs to move to other nodes. A job without spot capacity
- * changes to on-demand capacity when R < C + 2 d, and stays there until its end. Only a job that follows an itinerary
- * (omniscient) does not. The rules differ in what a job does before that time:
+ * the deadline, and d the change-over time, which a job needs to move to other nodes. A job that has no nodes or uses
+ * on-demand capacity needs on-demand capacity when R < C + 2 d. Without ticks, it then stays there until its end. This
+ * does not hold for a job that follows an itinerary (omniscient). The rules differ in what a job does before that time:
  *
  *   deadline-greedy   uses spot capacity while it is available, else no nodes;
  *   uniform-progress  spreads the work evenly over time. Done work is cp(t); expected work is
@@ -14,9 +14,10 @@
  *                     spot capacity;
  *   omniscient        follows the cheapest itinerary, computed when the job is submitted (omniscient.c).
  *
- * A job on spot capacity stays there until the capacity is reclaimed. Owned and reserved capacity is paid for even if
- * it is idle, so it is used first: a job without nodes starts in an owned or reserved pool if it fits there, and stays
- * there. A job that may not use spot capacity uses on-demand from the beginning.
+ * A job on spot capacity stays there until the capacity is reclaimed, with one exception (see "Rules" below). Owned and
+ * reserved capacity is paid for even if it is idle, so it is used first: a job without nodes starts in an owned or
+ * reserved pool if it fits there, and stays there. A job that may not use spot capacity uses on-demand from the
+ * beginning.
  *
  * With ticks, all decisions are made at multiples of `tick_s`. Between ticks only jobs with nodes that are up start,
  * and nodes without a job are kept (and paid for) until the next tick.

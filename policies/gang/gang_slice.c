@@ -5,9 +5,9 @@
  *
  * In Ousterhout's matrix, a column is a GPU, and a row is a set of jobs that fit on the cluster at the same time. Each
  * job has a placement in one row, and always runs at that placement. One row at a time is the present row. Each row is
- * present for one time slice, then the next row follows. GPUs that are idle in the present row are used by jobs of the
- * following rows if the placements of these jobs are free (alternate selection). While all jobs run, time slices are
- * not used, and the row does not change.
+ * present for one time slice (or more, see has_worked), then the next row follows. GPUs that are idle in the present
+ * row are used by jobs of the following rows if the placements of these jobs are free (alternate selection). While all
+ * jobs run, time slices are not used, and the row does not change.
  */
 
 #include "headroom/policy_kit.h"
@@ -30,7 +30,7 @@ struct hr__gang {
 struct hr__gang_row {
   struct hr__gang *first, *last;
   uint32_t count;
-  bool freed;                   /* a job has left the row since the flag was last reset */
+  bool freed;                   /* since the flag was last reset, a job has left the row or a node became usable */
   struct hr_capacity *capacity; /* what would be free if only the jobs of the row were running */
 };
 
@@ -125,8 +125,9 @@ static bool find_in_row(const struct hr__matrix *matrix, const struct hr__gang_r
   return false;
 }
 
-/* Adds the job to the first row in which it fits. A job that fits only where its tasks lack GPU memory is rejected.
-   Sets `*leaves` to whether the job was added or rejected, so that it no longer waits outside. */
+/* Adds the job to the first row in which it fits. If it fits in no row, and the placement that was found in some row
+   has too little GPU memory for its tasks, the job is rejected. Sets `*leaves` to whether the job was added or
+   rejected, so that it no longer waits outside. */
 static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *view, struct hr_moves *moves, hr_job job,
                             bool *leaves) {
   struct hr_placement placement;
@@ -189,9 +190,9 @@ static enum hr_status unify_from(struct hr__matrix *matrix, uint32_t number, con
   return status;
 }
 
-/* Fills each row that lost a job with jobs of rows with higher indices. A job moves if its placement is free in the new
-   row. A job that does not run also moves if it fits there at another placement. Jobs of the present row do not move,
-   because it is their turn. */
+/* Fills each row that lost a job or gained a usable node with jobs of rows with higher indices. A job moves if its
+   placement is free in the new row. A job that does not run also moves if it fits there at another placement. Jobs of
+   the present row do not move, because it is their turn. */
 static enum hr_status matrix_unify(struct hr__matrix *matrix, uint32_t present) {
   enum hr_status status = HR_OK;
   for (uint32_t number = 0; number < matrix->n_rows; number++) {
@@ -358,8 +359,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 
 /* ---- Turns ---------------------------------------------------------------------------------------- */
 
-/* Returns whether each running job of the present row has made progress in the slice. Until all have, the slice is
-   extended, so that a job with a restart overhead longer than a slice can work. */
+/* Returns whether each running job of the present row has made progress in the slice. If not, the row is present for
+   another slice, so that a job with a restart overhead longer than a slice can work. */
 static bool has_worked(const struct slicer *slicer, const struct hr_view *view) {
   for (const struct hr__gang *gang = slicer->matrix.rows[slicer->present].first; gang; gang = gang->next)
     if (gang->runs && hr_view_done_us(view, gang->job) == gang->start_work_us) return false;

@@ -3,11 +3,12 @@
  * The `kai` policy: NVIDIA KAI-Scheduler with the queues and settings of the section `kai`.
  *
  * A job is a pod group of KAI: a gang of pods that start together. After a change, a cycle runs at the next multiple of
- * the schedule period. It runs the actions allocate, consolidation, reclaim and preempt. Afterwards, jobs with bound
- * pods start, and jobs with evicted pods get an eviction notice. Jobs that wait for the released resources are placed
- * by a later cycle, as in KAI. A job is evicted as a whole. An elastic job is different: it starts with its minimum
- * number of pods, may get more, and may lose single pods. Invariant: between two calls, the session and the engine
- * agree on which jobs wait, run or have a notice.
+ * the schedule period. It runs the actions allocate, consolidation, reclaim and preempt, as long as a job waits. While
+ * exchanges_for_ever is true, it runs only allocate. Afterwards, jobs with bound pods start, and jobs with evicted pods
+ * get an eviction notice. Jobs that wait for the released resources are placed by a later cycle, as in KAI. A job is
+ * evicted as a whole. An elastic job is different: it starts with its minimum number of pods, may get more, and may
+ * lose single pods. Invariant: between two calls, the session and the engine agree on which jobs wait, run or have a
+ * notice.
  *
  * Source: KAI-Scheduler, pkg/scheduler/scheduler.go and pkg/scheduler/framework.
  */
@@ -461,7 +462,7 @@ static enum hr_status wake_for_usage(struct kai *kai) {
   return hr_moves_wake_at(kai->moves, next_us);
 }
 
-/* Requests a pass at the next multiple of the period. */
+/* Requests a pass at the next multiple of the period, if something has changed and a job waits. */
 static enum hr_status wake_for_cycle(struct kai *kai) {
   const int64_t next_us = (kai->view->now_us / kai->scheduler.period_us + 1) * kai->scheduler.period_us;
   if (!kai->changed || kai->world.n_waiting == 0 || next_us == kai->wake_us) return HR_OK;
@@ -620,7 +621,8 @@ static void describe_queue(const struct hr__kai_world *world, uint32_t slot, uin
   }
 }
 
-/* The number of nodes on which one more pod of a job does not fit, by the resource that they lack. */
+/* The number of nodes on which one more pod of a job does not fit, by the resource that they lack. `other`: nodes that
+   the job must not use. `n_fit`: the number of pods of the job that fit. */
 struct lacks {
   uint32_t other, cpu, gpus, mem, n_fit;
 };

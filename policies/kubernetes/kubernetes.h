@@ -134,7 +134,7 @@ struct hr__kube_preemption {
   uint32_t n_budgets;
 };
 
-/* Returns whether a pod may preempt others. It must not in two cases:
+/* Returns whether a pod may preempt others. It must not preempt in two cases:
    - Its preemption policy is Never.
    - A node was nominated for it, this node is still suitable, and a pod of lower priority is terminating there.
    `on_node` lists the pods of the nominated node. */

@@ -177,9 +177,9 @@ const char *hr__kueue_cause_name(enum hr__kueue_cause cause);
 void hr__kueue_candidates_sort(struct hr__kueue_preemptor *self);
 
 /* Returns whether a node on the path from the queue to the root has a sibling that borrows and whose share is not below
-   that of the node. If not, and no workload of the queue itself is preempted, no strategy allows a first target. Both
-   strategies require a target whose share is at least that of the preemptor, and preemptions only lower the shares of
-   other nodes. */
+   that of the node. If the result is false, and no workload of the queue itself is preempted, no strategy allows a
+   first target. Both strategies require a target whose share is at least that of the preemptor, and preemptions only
+   lower the shares of other nodes. */
 bool hr__kueue_fair_reaches(const struct hr__kueue_world *world, uint32_t queue);
 /* Starts the iteration over queues under fair sharing. `candidates` must be sorted. */
 void hr__kueue_fair_begin(struct hr__kueue_preemptor *self);
@@ -310,8 +310,8 @@ enum hr__kueue_requeue {
   HR__KUEUE_REQUEUE_NO_CANDIDATES
 };
 
-/* The result of a second search for targets. It is done if an earlier entry of the cycle preempts a target of this
-   entry. */
+/* The result of a second search for targets. This search is made if an earlier entry of the cycle preempts a target of
+   this entry. */
 enum hr__kueue_recomputation {
   HR__KUEUE_NOT_RECOMPUTED,
   HR__KUEUE_NEW_TARGETS,

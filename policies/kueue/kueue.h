@@ -79,7 +79,8 @@ typedef uint64_t hr__kueue_gates;
 
 /* Returns the gates that are on by default in a version. */
 hr__kueue_gates hr__kueue_gates_of_version(int minor);
-/* Switches the gate with a name of Kueue's configuration. Returns false if the model does not know the gate. */
+/* Switches a gate on or off. `name`: its name in Kueue's configuration. Returns false if the model does not know the
+   gate. */
 bool hr__kueue_gates_set(hr__kueue_gates *gates, const char *name, bool on);
 
 static inline bool hr__kueue_gate_is_on(hr__kueue_gates gates, enum hr__kueue_gate_bit gate) {
@@ -233,7 +234,8 @@ struct hr__kueue_group {
 
 enum hr__kueue_policy {
   HR__KUEUE_POLICY_NEVER,
-  HR__KUEUE_POLICY_UNSET, /* no candidates, but not the same as never */
+  HR__KUEUE_POLICY_UNSET, /* has no candidates, like Never; `reclaim` differs, see may_preempt_while_borrowing in
+                             flavor.c */
   HR__KUEUE_POLICY_LOWER,
   HR__KUEUE_POLICY_LOWER_OR_NEWER,
   HR__KUEUE_POLICY_ANY
@@ -264,7 +266,8 @@ struct hr__kueue_queue {
   uint32_t first_admitted; /* list of workloads that use quota, linked by next_admitted */
   const bool *delays; /* by flavor: its nodes are provisioned after the quota is reserved, so that pods are placed in a
                          second pass; NULL: this is the case for no flavor */
-  uint32_t least_preferred; /* variants of a workload migrate to this flavor or to earlier ones; HR_NONE: to all */
+  uint32_t least_preferred; /* variants of a workload migrate to this flavor or to earlier ones; HR_NONE: to any
+                               flavor */
   int64_t generation;       /* counts how often its allocatable quota rose */
 };
 
@@ -276,7 +279,7 @@ struct hr__kueue_tree {
   uint32_t *children;
   uint32_t *height;   /* of cohorts */
   double *weight;     /* fair weight */
-  bool *has_quota;    /* by node and pair: the node or a node below it names the pair */
+  bool *has_quota;    /* by node and pair: the node or a node below it has a quota for the pair */
   int64_t *nominal;   /* 0 if the node names no quota */
   int64_t *borrowing; /* borrowing limit; HR__KUEUE_UNLIMITED: none */
   int64_t *lending;   /* lending limit; HR__KUEUE_UNLIMITED: none */
@@ -560,11 +563,12 @@ const struct hr__kueue_taint *hr__kueue_untolerated(const struct hr__kueue_taint
 
 /* The tree of quotas: the quota available to a ClusterQueue, and how usage spreads to its cohorts. */
 
-/* Sums and differences of amounts. Unlimited plus or minus anything limited is unlimited; anything limited minus
-   unlimited is INT64_MIN; sums that overflow stay just below unlimited. */
+/* Sums and differences of amounts. Unlimited plus anything is unlimited, and unlimited minus anything finite, too.
+   Unlimited minus unlimited is 0. A finite amount minus unlimited is INT64_MIN. The sum of two finite amounts is less
+   than unlimited, even if it overflows. */
 int64_t hr__kueue_plus(int64_t a, int64_t b);
 int64_t hr__kueue_minus(int64_t a, int64_t b);
-/* A product that stays within the range of int64_t. */
+/* Returns a * b. A product outside the range of int64_t becomes INT64_MIN or INT64_MAX. */
 int64_t hr__kueue_times(int64_t a, int64_t b);
 
 static inline size_t hr__kueue_cell(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {

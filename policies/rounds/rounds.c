@@ -6,12 +6,14 @@
  * and continues. Capacity that becomes free within a round is used at once; with cost-slo, only by jobs that await
  * nodes. No job is preempted within a round. A job that runs or waits is called a member.
  *
- * Choice of jobs: candidates are pairs of a job and a pool. The priority of a pair is (share of the job in the pool) /
- * (time for which the job ran in the pool since the shares were computed); if the job has not run in the pool, the pair
- * has the highest priority. Pairs are taken in order of priority, and each pair that fits is chosen, unless its job has
- * been chosen already. Of pairs with equal priority, the pair of the job with more credit is first. Credit is the time
- * for which the job should have run according to its shares, minus the time for which it ran. It is not reset when
- * shares are computed again, so jobs get their shares in the long run.
+ * Choice of jobs, with all objectives except `fair`: candidates are pairs of a job and a pool. The priority of a pair
+ * is (share of the job in the pool) / (time for which the job ran in the pool since the shares were computed); if the
+ * job has not run in the pool, the pair has the highest priority. Pairs are taken in order of priority, and each pair
+ * that fits is chosen, unless its job has been chosen already. Of pairs with equal priority, the pair of the job with
+ * more credit is first. Credit is the time for which the job should have run according to its shares, minus the time
+ * for which it ran. It is not reset when shares are computed again, so jobs get their shares in the long run. After the
+ * pairs, further jobs are chosen for the remaining capacity, except with cost-slo. The objective `fair` computes no
+ * shares: the candidates are jobs for any pool, and the job with the least GPU time per weight is first.
  *
  * A lease is the claim of a job of the previous round to keep its placement. When its lease ends, the job is evicted:
  * it moves or stops. While jobs are chosen, two states of the free capacity are planned. In `free`, only the jobs

@@ -81,8 +81,8 @@ static uint32_t slot_from(const struct hr__slurm_timeline *line, int64_t time_us
   return at < line->n_slots && line->slots[at].begin_us < time_us ? at + 1 : at;
 }
 
-/* Splits the slot that contains the time, so that a slot begins at the time. Returns the first slot that begins at the
-   time or later. */
+/* Splits the slot that contains the time, so that a slot begins at the time. If the maximum number of slots is reached,
+   splits nothing. Returns the first slot that begins at the time or later. */
 static uint32_t split_at(struct hr__slurm_timeline *line, int64_t time_us) {
   uint32_t at = slot_at(line, time_us);
   if (at == line->n_slots || line->slots[at].begin_us >= time_us) return at;

@@ -148,7 +148,8 @@ struct hr__slurm_assoc {
 struct hr__slurm_share {
   double norm_shares;     /* classic: share of the whole cluster; Fair Tree: share among the siblings */
   double norm_usage;      /* share of all usage */
-  double effective_usage; /* classic: usage plus a part of the siblings' usage; Fair Tree: share of the ancestor's */
+  double effective_usage; /* classic: usage plus a part of the siblings' usage; Fair Tree: share of the ancestor's
+                             usage */
   double level_fs;        /* Fair Tree: norm_shares / effective_usage, may be INFINITY */
   double factor;          /* the fair-share factor of a user */
 };
@@ -231,7 +232,8 @@ static inline uint32_t hr__slurm_shared_count(uint32_t count, uint32_t n_gpus, u
  * Source: src/plugins/sched/backfill/backfill.c of SchedMD/slurm.
  */
 
-/* What the limits bf_max_job_user, bf_max_job_part, bf_max_job_user_part and bf_max_job_assoc count tested jobs by. */
+/* The limits bf_max_job_user, bf_max_job_part, bf_max_job_user_part and bf_max_job_assoc count tested jobs per user,
+   per partition, per user and partition, or per association. */
 enum hr__slurm_scope {
   HR__SLURM_OF_USER,
   HR__SLURM_OF_PARTITION,
@@ -440,8 +442,8 @@ bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shap
                       int64_t *start_us);
 
 /* Returns the earliest time at which a job fits on nodes of the set if running jobs end at their limits. INT64_MIN: the
-   job fits now; HR_NEVER_US: it never fits. On a subset of the set, the job cannot start before this time, except
-   now. */
+   job fits now; HR_NEVER_US: it never fits. If the job cannot start now on a subset of the set, it cannot start there
+   before this time. */
 int64_t hr__slurm_earliest(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set);
 
 /* Marks the resources of running job number `index` as free (`free` true), or as used again. */

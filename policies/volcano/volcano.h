@@ -100,7 +100,7 @@ static inline void hr__volcano_raise(struct hr__volcano_vector *vector, const st
       hr__volcano_set(vector, i, floor->amount[i]);
 }
 
-/* max(0, left - right). CPU, memory, and the dimensions above 0 are present. */
+/* max(0, left - right). CPU, memory, and the dimensions in which the result is above 0 are present. */
 struct hr__volcano_vector hr__volcano_exceeding(const struct hr__volcano_vector *left,
                                                 const struct hr__volcano_vector *right);
 

@@ -205,9 +205,9 @@ static void settle_held(struct hr_ledger *ledger, hr_pool pool, struct session *
 }
 
 /* Handles the end of a segment in a pool that does not bill nodes which are reclaimed early. A node is young if its
-   session is not longer than free_us, so that it may not be billed. The use of young nodes is deferred. For all other
-   nodes of the placement, earlier deferred uses are charged. Returns how many milli-GPUs the job had on these other
-   nodes. The caller charges these milli-GPUs. */
+   session is not longer than free_us, so that the provider does not bill it if it reclaims it now. The use of young
+   nodes is deferred. For all other nodes of the placement, earlier deferred uses are charged. Returns how many
+   milli-GPUs the job had on these other nodes. The caller charges these milli-GPUs. */
 static uint64_t hold_young(struct hr_ledger *ledger, const struct hr_event *event, struct segment segment) {
   const struct book *book = &ledger->books[segment.pool.id];
   uint64_t rest_milli = 0;

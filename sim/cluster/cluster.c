@@ -3,16 +3,16 @@
  * The state of a cluster, and the index of free nodes.
  *
  * Free capacity is stored at three levels: free milli-GPUs per node, free whole GPUs per node (in the pool's free
- * index), and free milli-GPUs per pool. The second and third levels are derived from the first. A placement without
- * slices has no particular nodes, so it changes only the free milli-GPUs of the pool.
+ * index), and free milli-GPUs per pool. A placement with slices changes all three levels. A placement without slices
+ * has no particular nodes, so it changes only the free milli-GPUs of the pool.
  *
  * Nodes of some pools come and go: they are requested, boot, are up, and go down. Jobs can start on such a node only
  * while it is up. In any other state the node has no free GPUs in the index, and its GPUs do not count as free GPUs of
  * its pool. While the node is closing, its own count of free milli-GPUs is still maintained, because jobs still run on
  * it and release their GPUs.
  *
- * In per-GPU allocation (hr_cluster_spec_by_gpu) the GPU inventory has the state of each GPU, and the three levels are
- * derived from it. A GPU counts as a free whole GPU if it is idle.
+ * In per-GPU allocation (hr_cluster_spec_by_gpu) the GPU inventory has the state of each GPU, and the free capacity of
+ * nodes is derived from it. A GPU counts as a free whole GPU if it is idle.
  */
 
 #include "sim/cluster/cluster.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The fragmentation F of a node measures how much of the node's free GPU capacity typical pods cannot use. A pod is one
-   task of a job. The typical pods of a trace are the most frequent distinct requests that together cover 95 % of all
-   tasks. */
+/* The fragmentation F of a node is the mean, over the typical pods, of the node's free GPU capacity that a pod cannot
+   use. A pod is one task of a job. The typical pods of a trace are the most frequent distinct requests that together
+   cover 95 % of all tasks. */
 
 #include "headroom/unstable/fragmentation.h"
 #include "headroom/policy.h"
@@ -26,8 +26,9 @@ static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, cons
 
 /*
  * Fragmentation F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23). The free milli-GPUs of a GPU are its
- * remainder. F is a sum over the GPUs of a node: the remainder of each GPU times the number of typical pods that cannot
- * use it. A pod cannot use a remainder in two cases:
+ * remainder. F * (number of typical pods) is a sum over the GPUs of a node: the remainder of each GPU times the number
+ * of typical pods that cannot use it. Only this sum is computed; its unit is pods * milli-GPUs. It is an integer, so
+ * the order of summation does not affect comparisons. A pod cannot use a remainder in two cases:
  * 1. The pod requests more milli-GPUs of each GPU than the remainder, or it does not fit on the node for reasons other
  *    than GPUs. This depends only on the remainder and on the free CPU of the node.
  * 2. The remainder suffices for the pod, but the pod requests several GPUs, and too few GPUs of the node have a
@@ -35,8 +36,7 @@ static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, cons
  *
  * The free CPU of a node affects F only through its level. The level is the number of distinct CPU requests of typical
  * pods that are at most the free CPU. For each level, a table row has the numbers of pods in case 1 and in case 2. A
- * row is computed when it is first needed. The unit of F is pods * milli-GPUs. F is an integer, so the order of
- * summation does not affect comparisons.
+ * row is computed when it is first needed.
  */
 
 /* The typical pods that request `gpus` GPUs with `milli` milli-GPUs each, and `cpu_milli` of CPU. */
@@ -337,10 +337,10 @@ uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const st
 }
 
 /*
- * With MIG, F is a sum over the GPUs of a node: the remainder of each GPU times the number of pods that cannot use it.
- * How many pods cannot use it depends on three values: the pool, the free CPU of the node, and the profiles of which
- * the GPU could provide an instance. Only few combinations of these values (states) occur, so the numbers of pods are
- * cached in a direct-mapped table.
+ * With MIG, F * (number of typical pods) is a sum over the GPUs of a node: the remainder of each GPU times the number
+ * of pods that cannot use it. How many pods cannot use it depends on three values: the pool, the free CPU of the node,
+ * and the profiles of which the GPU could provide an instance. Only few combinations of these values (states) occur, so
+ * the numbers of pods are cached in a direct-mapped table.
  */
 
 enum { CACHE_BITS = 12 };

@@ -31,7 +31,7 @@ int64_t hr__ca_cluster_limit(int64_t max_nodes, int64_t nodes) {
   return hr__ca_room_limit(max_nodes - nodes);
 }
 
-/* ---- Whether a pod may go to a node ---------------------------------------------------------------------- */
+/* ---- Whether a pod may be placed on a node ---------------------------------------------------------------------- */
 
 static uint64_t port_bit(const struct hr__ca_pods *pods) {
   return pods->host_port ? UINT64_C(1) << (pods->host_port - 1) : 0;
@@ -477,7 +477,7 @@ static struct hr__ca_utilization of_devices(const struct hr__ca_used_node *node)
 
 bool hr__ca_utilization(const struct hr__ca_used_node *node, struct hr__ca_utilization *utilization) {
   *utilization = (struct hr__ca_utilization){.by = HR__CA_BY_GPU};
-  if (node->has_gpus) { // without a ready GPU: 0, so that the node can go
+  if (node->has_gpus) { // without a ready GPU: 0, so that the node can be removed
     share_of(node, HR__GPUS, &utilization->share);
     return true;
   }

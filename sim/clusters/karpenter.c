@@ -6,9 +6,9 @@
  * less than the removed nodes, except with `any_price`. Source: kubernetes-sigs/karpenter, pkg/utils/disruption and
  * pkg/controllers/disruption (balanced.go, consolidation.go, multinodeconsolidation.go, singlenodeconsolidation.go).
  *
- * Disruption budgets have schedules. A schedule is a set of minutes. A budget is active for its duration after each
- * minute of its schedule. All times are UTC. Invariant: a budget that cannot be read allows no disruption. Sources:
- * pkg/apis/v1/nodepool.go; github.com/robfig/cron, parser.go and spec.go.
+ * Disruption budgets can have schedules. A schedule is a set of minutes. A budget with a schedule is active for its
+ * duration after each minute of the schedule. All times are UTC. Invariant: a budget that cannot be read allows no
+ * disruption. Sources: pkg/apis/v1/nodepool.go; github.com/robfig/cron, parser.go and spec.go.
  *
  * Provisioning determines which nodes are bought for pods that fit on no node.
  */
@@ -124,7 +124,7 @@ static const struct hr__node_amounts *request_of(const struct hr__karpenter_worl
   return world->by_type ? &world->by_type[(size_t)pod * world->n_types + type] : &world->pods[pod];
 }
 
-/* Places a pod on a node that is not removed. Returns whether some node has room. */
+/* Places a pod on the first node with room that is not removed. Returns false if no such node exists. */
 static bool place(const struct hr__karpenter_world *world, uint32_t pod) {
   for (uint32_t i = 0; i < world->n_nodes; i++) {
     const struct hr__node_amounts *request = request_of(world, pod, world->nodes[i].type);

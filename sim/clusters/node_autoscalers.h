@@ -4,7 +4,8 @@
 
 /*
  * The rules of two node autoscalers, Cluster Autoscaler and Karpenter, as pure functions. Node groups, instance types,
- * nodes and pods are indices into arrays. All arrays belong to the caller.
+ * nodes and pods are indices into arrays. All arrays belong to the caller, except those that struct hr__karpenter_plan
+ * allocates.
  */
 
 #include "headroom/base.h"
@@ -132,20 +133,20 @@ struct hr__ca_node {
 
 struct hr__ca_packing {
   struct hr__ca_node fresh; /* an empty node of the group */
-  /* The existing nodes, followed by the new nodes. In addition to n_present nodes, the array must have room for max_new
-     nodes or, without this limit, for as many nodes as there are pods, plus one. */
+  /* The existing nodes, followed by the new nodes. The array must have room for n_present + max_new nodes; if max_new
+     is 0, for n_present + (number of pods) + 1 nodes. */
   struct hr__ca_node *nodes;
   uint32_t n_present, n_nodes;
-  int64_t max_new; /* maximum number of new nodes; 0: no limit, negative: none */
+  int64_t max_new; /* maximum number of new nodes; 0: no limit, negative: no node may be added */
   uint32_t *order; /* [n_groups], scratch */
   /* results */
   uint32_t n_used; /* nodes that got pods */
   uint32_t n_placed;
 };
 
-/* Packs groups of pods on new nodes. The first group is the one with the largest sum of its pod's share of a node's CPU
-   and share of a node's memory. Sets `placed` of each group. Only pods that are spread over hosts can also be placed on
-   existing nodes. As in the original, such nodes then count as used. */
+/* Packs groups of pods on new nodes. Groups are packed in falling order of (CPU of a pod / CPU of a node + memory of a
+   pod / memory of a node). Sets `placed` of each group. Only pods that are spread over hosts can also be placed on
+   existing nodes. As in the original, existing nodes that got such pods then count as used. */
 void hr__ca_pack(struct hr__ca_packing *packing, struct hr__ca_pods *groups, uint32_t n_groups);
 
 /* ---- Cluster Autoscaler: a scale-up ----------------------------------------------------------------- */
@@ -203,7 +204,8 @@ struct hr__ca_scale_up {
 /* Finds the options, which are the groups with option_nodes > 0. Sets `refusal` and `option_nodes` of all groups, and
    the states of the pods. */
 void hr__ca_find_options(struct hr__ca_scale_up *self);
-/* Grows the chosen option within the limits, and sets `grow` of the groups and the states of the pods. */
+/* Grows the chosen option within the limits, and sets `grow` of the groups and the states of the pods. If no growth is
+   possible, sets only `refusal` of the chosen group. */
 void hr__ca_grow(struct hr__ca_scale_up *self, uint32_t chosen);
 
 struct hr__ca_size {
@@ -300,9 +302,9 @@ struct hr__ca_candidate {
   int64_t cluster_nodes_left; /* number of nodes that can still be removed until this minimum is reached */
 };
 
-/* Returns why a node is not considered for removal. */
+/* Returns why a node is not considered for removal; HR__CA_NO_REASON: it is considered. */
 enum hr__ca_reason hr__ca_eligible(const struct hr__ca_candidate *candidate, const struct hr__ca_used_node *node);
-/* Returns why an unneeded node must not be removed now. */
+/* Returns why an unneeded node must not be removed now; HR__CA_NO_REASON: it may be removed. */
 enum hr__ca_reason hr__ca_removable(const struct hr__ca_candidate *candidate, const struct hr__node_amounts *node,
                                     int64_t now_us);
 /* Records which nodes are unneeded in this loop. `since_us` is -1 for a node that is needed. */
@@ -371,8 +373,8 @@ struct hr__karpenter_score {
       score; /* (savings / cost of the pool) / (disruption / disruption of the pool); INFINITY: nothing is disturbed */
 };
 
-/* Scores a move of one pool. The move is approved if the score is at least 1 / k. Without savings, it is not
-   approved. */
+/* Scores a move of one pool. The move is approved if the score is at least 1 / k. It is not approved if it saves
+   nothing or if the pool costs nothing. */
 struct hr__karpenter_score hr__karpenter_score(double savings, double disruption, struct hr__karpenter_totals pool,
                                                double k);
 
@@ -383,8 +385,9 @@ struct hr__karpenter_part {
   struct hr__karpenter_totals pool;
   double k;
 };
-/* Scores a move over several pools. Each pool with the balanced policy must approve its share of the savings. Returns
-   the lowest score. A move without nodes is not approved. */
+/* Scores a move of nodes of several pools. The savings are divided among the pools in proportion to the costs of their
+   removed nodes. The move is approved if each pool with the balanced policy approves it with its share of the savings.
+   The score is the lowest score of these pools; INFINITY: no such pool. A move without parts is not approved. */
 struct hr__karpenter_score hr__karpenter_score_move(double savings, const struct hr__karpenter_part *parts,
                                                     uint32_t n_parts);
 
@@ -396,7 +399,7 @@ struct hr__cron {
   /* the field is a star. If neither field is a star, a day matches if its day of the month or its weekday matches;
      otherwise both must match */
   bool any_day, any_weekday;
-  int64_t every_s; /* "@every": a constant interval from each instant; 0: the fields above */
+  int64_t every_s; /* "@every": time from each instant of the schedule to the next; 0: the fields above apply */
 };
 /* Reads five fields or @yearly, @monthly, @weekly, @daily, @hourly, @every DURATION. Returns false if the text is not a
    valid schedule. */
@@ -506,8 +509,8 @@ uint32_t hr__karpenter_order(const struct hr__karpenter_world *world);
 /* Returns one command for the nodes order[first], ..., order[first + n_nodes - 1]. */
 struct hr__karpenter_command hr__karpenter_try(const struct hr__karpenter_world *world, uint32_t first,
                                                uint32_t n_nodes);
-/* Searches, by binary search, for the largest k from 2 to `n` such that there is a command for the first k nodes of
-   `order`. Returns this command. */
+/* Searches, by binary search, for the largest k from 2 to min(n, 100) such that there is a command for the first k
+   nodes of `order`. Returns this command. */
 struct hr__karpenter_command hr__karpenter_try_several(const struct hr__karpenter_world *world, uint32_t n);
 /* Sorts the candidates. Returns a command for several of them; if no such command exists, the first command for a
    single candidate. */
@@ -517,9 +520,9 @@ struct hr__karpenter_command hr__karpenter_consolidate(const struct hr__karpente
 
 /*
  * Karpenter's rules for new nodes, as functions of a plan: pods are packed on planned nodes. A planned node may be
- * bought as any of several options; each pod that is added can only reduce these options. An option is an instance type
- * in a zone as spot or on-demand capacity. Prices are in $ an hour of a node. All arrays belong to the caller, except
- * those of the plan.
+ * bought as any of several options; each pod that is added can exclude some of these options. An option is an instance
+ * type in a zone as spot or on-demand capacity. Prices are in $ an hour of a node. The plan allocates its planned nodes
+ * and its scratch arrays. All other arrays belong to the caller.
  *
  * Source: kubernetes-sigs/karpenter, pkg/controllers/provisioning, at 22664681; aws/karpenter-provider-aws,
  * pkg/providers/instance, at 1d927085.
@@ -571,13 +574,14 @@ struct hr__karpenter_plan {
 
 void hr__karpenter_plan_finish(struct hr__karpenter_plan *plan);
 /* Places a pod on the planned node with the fewest pods among those with room for it. If no planned node has room,
-   places it on a new node of the first node pool, by weight, with options and limits that allow such a node. Each limit
-   of the pool is then reduced by the largest amount among the options of the new node. `pods`: [n_options], one row
-   each. Returns whether the pod was placed; if memory is exhausted, sets plan->lacks_memory. */
+   places it on a new node of the first node pool, by weight, with options and limits that allow such a node. Then
+   `nodes_left` of the pool is reduced by 1, and `left` by the largest amounts among the options of the new node.
+   `pods`: [n_options], one row each. Returns whether the pod was placed; if memory is exhausted, sets
+   plan->lacks_memory. */
 bool hr__karpenter_place_pod(struct hr__karpenter_plan *plan, const struct hr__karpenter_pods *pods);
 /* Places all pods of a job on nodes of one option, or none of them. The node pool is the first one, by weight, that
-   allows these nodes. Among its options, the one with the cheapest new nodes is chosen. `pods`: [n_options]. Returns
-   whether the job was placed. */
+   allows these nodes. Among its options, the one with the lowest total price of the new nodes is chosen. `pods`:
+   [n_options]. Returns whether the job was placed. */
 bool hr__karpenter_place_job(struct hr__karpenter_plan *plan, const struct hr__karpenter_pods *pods);
 
 /* Returns whether spot capacity is bought for a node with these options: spot is preferred, unless on-demand is
@@ -589,7 +593,8 @@ uint32_t hr__karpenter_cheapest(const struct hr__karpenter_option *options, cons
 
 /* ---- Karpenter: batches ----------------------------------------------------------------------------- */
 
-/* The window in which new pods are collected. It ends idle_us after the last new pod, and max_us after the first. */
+/* The window in which new pods are collected. It ends idle_us after the last new pod, but at the latest max_us after
+   the first. */
 struct hr__karpenter_batch {
   int64_t idle_us, max_us;
   bool is_open;

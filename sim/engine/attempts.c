@@ -12,8 +12,10 @@
  * - Jobs with a flow of data (sim/data/data.h) have no entry. The flow that ends first has one.
  * - Jobs with a series of checkpoints (checkpoints.c) have an entry only for the end of the work after the series.
  *
- * When a job is stopped, the work before its last checkpoint is kept, and later work is lost. At the end of each phase,
- * the time of the phase is added to the account of the job (checkpoints.c).
+ * When a job is stopped, the work before its last checkpoint is kept. Later work is lost, unless the class has
+ * continuous checkpoints or the move of the policy keeps all work. If a detected failure has corrupted the results of
+ * the job, the work since the last checkpoint before the corruption is lost. At the end of each phase, the time of the
+ * phase is added to the account of the job (checkpoints.c).
  *
  * Elastic jobs can also be resized: they continue at once with another number of GPUs.
  */

@@ -54,9 +54,9 @@ enum hr__pending_kind {
   HR__PENDING_REPAIR,       /* a unit is repaired */
   HR__PENDING_SERVICED,     /* the work on a group of nodes ends */
   HR__PENDING_STANDBY,      /* a node has been idle for some time, has been suspended, or has woken up */
-  HR__PENDING_NODE_UP,      /* a node has booted */
+  HR__PENDING_NODE_UP,      /* a provider delivers a requested node, or a node has booted */
   HR__PENDING_SERVICE,      /* the next event of an inference service */
-  HR__PENDING_SCAN,         /* the autoscaler makes a scan after the pass of this instant */
+  HR__PENDING_SCAN,         /* the autoscaler acts after the pass of this instant */
   HR__PENDING_TIMER         /* a wake-up of the policy */
 };
 

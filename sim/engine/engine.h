@@ -300,9 +300,9 @@ struct hr__data;
 /* The state of a run, or of a cluster of a run with several clusters. */
 struct hr__engine {
   const struct hr_run_config *config;
-  /* In a run with several clusters, each cluster has an engine, and the whole run has another one. `whole` is set in
-     the engine of a cluster: the engine of the whole run. `clusters` is set in the engine of the whole run. Both are
-     NULL in all other engines. */
+  /* In a run with several clusters, each cluster has an engine, and the whole run has another one. In the engine of
+     such a cluster, `whole` is the engine of the whole run; in all other engines, it is NULL. `clusters` is NULL in all
+     engines except that of the whole run. */
   struct hr__engine *whole;
   struct hr__clusters *clusters;
   /* in the engine of a cluster */
@@ -667,8 +667,8 @@ enum hr_status hr__standby_after_pass(struct hr__engine *engine);
 
 /* ---- sim/market/autoscaler.c: nodes that an autoscaler requests and removes. Only if `autoscaler` is not NULL ---- */
 
-/* If a scan of the autoscaler is due, makes the scan. Called after each pass, and at the end of instants without a
-   pass. */
+/* Calls the rules of the autoscaler (hr__scaling_rules.after_pass). Called after each pass, and at the end of instants
+   without a pass. */
 enum hr_status hr__autoscaler_after_pass(struct hr__engine *engine);
 /* Returns whether the autoscaler may still add nodes to a pool that the job accepts. */
 bool hr__autoscaler_may_grow(const struct hr__engine *engine, hr_job job);

@@ -6,8 +6,8 @@
  *
  * Whether an empty cluster could run a job, and at what price, depends on only a few properties of the job (struct
  * hr__traits). For each combination of these properties, the prices in all clusters are stored in one row. Most jobs
- * therefore need one look-up and one scan of adjacent memory. Invariant: a row is valid for the whole run. If a cluster
- * has changing prices, or has jobs that require tiers, its price is computed for each job.
+ * therefore need one look-up and one scan of adjacent memory. Invariant: a row is valid for the whole run. For a
+ * cluster with prices that change, or if jobs require tiers, the price is computed for each job.
  */
 
 #include "base/containers.h"

@@ -80,7 +80,7 @@ struct hr__fault_pool {
   bool is_elastic;
   bool counts_jobs;      /* some process has the clock `busy` */
   struct hr__fifo queue; /* uint32_t: units that wait for the repair crew */
-  uint32_t n_down;       /* number of nodes that are counted in `failed` of struct hr__faults */
+  uint32_t n_down;       /* number of its nodes with hr__faults.failed above 0 */
   int64_t touched_us;    /* time until which the accounts of the pool are complete */
 };
 

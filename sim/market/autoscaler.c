@@ -316,8 +316,8 @@ bool hr__node_demand_place(struct hr__engine *engine, const struct hr__pod_kind 
 
 /* ---- Demand of waiting jobs: jobs that have some nodes and lack others ------------------------------ */
 
-/* Returns an upper bound of the number of new nodes that the remaining pods need. A row with pods that fit on no node
-   counts as INT32_MAX nodes. */
+/* Returns an upper bound of the number of new nodes that the remaining pods need. A row with pods that do not fit on an
+   empty node counts as INT32_MAX nodes. */
 static int64_t new_nodes_for(const struct hr__engine *engine, const struct placed_pods *placed, uint32_t pool) {
   const struct hr__node_amounts *node = &engine->autoscaler->pools[pool].node;
   int64_t nodes = 0;
@@ -338,10 +338,10 @@ static int64_t room_to_grow(struct hr__engine *engine, uint32_t pool) {
   return hr__nodes_allowed(engine, pool);
 }
 
-/* Considers the oldest job of the kind that fits on no node, and reserves room for some of its pods in one pool. The
-   pool must be able to grow by the nodes that the other pods of the job need. Of all such pools, the pool with room for
-   the most pods is selected. The other pods must then be placed on new nodes of this pool. If no such pool exists, the
-   function reserves nothing. */
+/* Considers the oldest job of the kind that could not be placed as a whole. Reserves room in one pool for those of its
+   pods that fit there. The pool must be able to grow by the nodes that the other pods of the job need. Of all such
+   pools, the pool with room for the most pods is selected. The other pods must then be placed on new nodes of this
+   pool. If no such pool has room for a pod of the job, the function reserves nothing. */
 static void reserve_part(struct hr__engine *engine, struct hr__pod_kind *kind) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct placed_pods placed;
@@ -393,8 +393,8 @@ static void link_kind(struct hr__autoscaler *self, uint32_t number) {
   *link = number;
 }
 
-/* Counts the waiting jobs of each kind that no rule holds, and makes the list of the kinds that have such jobs. Kinds
-   are inserted in the order of their oldest jobs. */
+/* Counts, for each kind, the waiting jobs that are not held back by a quota or by carbon (is_held). Makes the list of
+   the kinds with such jobs. Kinds are inserted in the order of their oldest jobs. */
 static void count_jobs(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   const int32_t *priority = engine->trace->priority;
@@ -436,7 +436,7 @@ bool hr__node_demand_find(struct hr__engine *engine) {
       uint32_t start = engine->cluster.pools[pool].first_node.id;
       while (kind->n_left && place(engine, kind, pool, HR_NONE, &start)) kind->n_left--;
     }
-    if (!may_run) kind->n_left = 0; /* no pool suits the kind, so no node can help */
+    if (!may_run) kind->n_left = 0; /* no pool suits the kind, so a new node would not help */
     if (kind->n_left) reserve_part(engine, kind);
     any = any || kind->n_left;
   }

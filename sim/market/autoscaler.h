@@ -82,7 +82,7 @@ struct hr__pods_of {
 /* Changes of jobs and nodes that are reported to the rules of an autoscaler. */
 enum hr__change_kind {
   HR__CHANGE_JOB_WAITS,  /* a job begins to wait */
-  HR__CHANGE_JOB_LEAVES, /* a job has ended or was rejected */
+  HR__CHANGE_JOB_LEAVES, /* a job has ended, was rejected, or has left the cluster */
   HR__CHANGE_NODE_JOBS,  /* a job has started or stopped on a node */
   HR__CHANGE_NODE_UP,
   HR__CHANGE_NODE_DOWN
@@ -221,9 +221,9 @@ struct hr__karpenter_loop {
   bool is_retry_due, is_look_due;
 
   int64_t *touched_us; /* by node: the last time at which a job started or stopped on the node, or the node booted */
-  /* The loop that removes nodes. A pass can find a command, which is executed if it is still valid after some time.
-     Passes are at base_us plus multiples of the period. pass_us: the next pass, HR_NEVER_US: none. passed_us: the last
-     pass, -1: none */
+  /* The loop that removes nodes. A pass can find a command. A command for drift is executed at once; any other command
+     is executed after some time if it is then still valid. Passes are at base_us plus multiples of the period. pass_us:
+     the next pass, HR_NEVER_US: none. passed_us: the last pass, -1: none */
   int64_t base_us, pass_us, passed_us;
   bool is_pass_due;
   int64_t validate_us; /* the time at which the stored command is validated; HR_NEVER_US: no command is pending */

@@ -2,13 +2,13 @@
 /*
  * Karpenter in a run: when it examines the cluster, the nodes that it requests, and the nodes that it removes.
  *
- * The first loop requests nodes. A job that begins to wait opens a batch, which ends after a time without new jobs, or
- * at the latest after a maximum time. At the end of the batch, the loop examines the waiting jobs (a look) and requests
- * nodes. Jobs that still wait are examined again at intervals of 10 s (a retry).
+ * The first loop requests nodes. A job that begins to wait opens a batch if none is open. The batch ends after a time
+ * without new jobs, or at the latest after a maximum time. At the end of the batch, the loop examines the waiting jobs
+ * (a look) and requests nodes. Jobs that still wait are examined again at intervals of 10 s (a retry).
  *
  * The second loop removes nodes. It makes a pass every 10 s. If a pass finds a command, the command is validated 15 s
- * later and then executed. The next pass follows immediately, or after 10 s if the command removed nothing. Both loops
- * run after the policy's pass of the same instant.
+ * later and then executed; only commands for drift are executed at once. The next pass follows immediately, or after 10
+ * s if the command removed nothing. Both loops run after the policy's pass of the same instant.
  *
  * If no job or node has changed, a loop decides the same as the last time, with three exceptions:
  * - A pool without capacity may be tried again.
@@ -75,9 +75,9 @@ static inline void karpenter_batch_add(struct hr__karpenter_batch *batch, int64_
  * If the command has a replacement, this node is requested first. The nodes that it replaces are closed, and are
  * removed when the replacement has booted.
  *
- * Layout: each elastic pool is an instance type with one offering, and each job of a node is one pod. Nodes of a job
- * that has several nodes are not removed. Invariants: a node that waits for its replacement is closed. The nodes that a
- * command removes are within the budgets when the command is found and when it is executed. Source:
+ * Layout: each elastic pool is an instance type with one offering, and each job of a node is one pod. A node with a job
+ * that also uses other nodes is not removed. Invariants: a node that waits for its replacement is closed. The nodes
+ * that a command removes are within the budgets when the command is found and when it is executed. Source:
  * kubernetes-sigs/karpenter, pkg/controllers/disruption (multinodeconsolidation.go, singlenodeconsolidation.go,
  * drift.go, controller.go, queue.go), at 22664681.
  */
@@ -557,7 +557,7 @@ static bool has_seen_jobs(const struct hr__engine *engine) {
 }
 
 /* Schedules a retry for the first possible time that is not before `from_us`. Has no effect if an earlier retry is
-   scheduled, or if no job waits since the last look. */
+   scheduled, or if no waiting job was already waiting at the last look. */
 static enum hr_status retry_from(struct hr__engine *engine, int64_t from_us) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   if (!has_seen_jobs(engine)) return HR_OK;

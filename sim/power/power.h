@@ -133,7 +133,8 @@ struct hr__metered_pool {
 
 /* The energy of a job that is not undisturbed (see power.c). */
 struct hr__energy_row {
-  struct hr_energy sum; /* energy until `since_us`; in a free row, since_us is the next free row */
+  struct hr_energy sum; /* energy until `since_us`; in a free row, since_us is the index of the next free row + 1; 0:
+                           none */
   int64_t since_us;     /* when the present attempt began, or when its energy was last added */
 };
 

@@ -633,7 +633,7 @@ static enum hr_status fall_asleep(struct hr__engine *engine, hr_pool pool, hr_no
 }
 
 /* Suspends a node that has been idle for `idle_us`. While jobs wait for its pool, the node remains awake, unless the
-   power budget holds it. */
+   power budget holds it. At least `min_awake` nodes of the pool remain up or closing. */
 static enum hr_status end_idle(struct hr__engine *engine, hr_pool pool, hr_node node) {
   enum { RETRY_US = 1000000 };
   const struct standby_pool *self = &engine->standby->pools[pool.id];

@@ -166,8 +166,8 @@ static bool are_weights_there(struct hr__engine *engine, struct hr__fleet_servic
   return *status == HR_OK && place->until_us == engine->view.now_us;
 }
 
-/* Makes replicas ready after their cold start, ends replicas that have drained, and ends or withdraws the jobs of
-   withdrawn replicas. */
+/* Makes replicas ready after their cold start, ends replicas that have drained or have used up the time for draining,
+   and ends or withdraws the jobs of withdrawn replicas. */
 static enum hr_status change_replicas(struct hr__engine *engine, struct hr__fleet_service *service) {
   const int64_t now_us = engine->view.now_us;
   enum hr_status status = HR_OK;
@@ -392,8 +392,8 @@ static struct hr__fleet_service *service_of(const struct hr__engine *engine, hr_
   return &fleet->of[row.service];
 }
 
-/* Returns the time until node setup, image and weights are complete on all nodes of a placement. Nodes on which the
-   service is already cached take less time. */
+/* Returns the time until node setup, image and weights are complete on all nodes of a placement. With `caches`, nodes
+   on which the service is already cached take less time. */
 static int64_t fetch_us(const struct hr__engine *engine, struct hr__fleet_service *service,
                         const struct hr_placement *placement) {
   const struct hr_cold_start *cold = &service->spec->cold_start;

@@ -47,7 +47,7 @@
  * are equal, the service with the lowest index is first. A service copies its own requests and those of its feeds to
  * one list in the order of arrival: at one instant, its own requests first, then those of feeds by the index of the
  * service. So the ids of its requests increase with time, as in a service without feeds. A request never returns to a
- * service that it has left. It stays at the last service of the chain.
+ * service that it has left. If it cannot go to a further service, it stays where it is.
  *
  * Invariant: requests that arrived = completed + refused + timed out + spilled + outstanding.
  */

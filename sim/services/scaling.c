@@ -164,7 +164,9 @@ static bool phases_meet(const struct hr_service *spec, struct hr__slo_demand all
 /* ---- Prediction of the latency: limited concurrency ------------------------------------------------- */
 
 /* Returns the number of slots of a replica: the minimum of `max_sequences` and of the memory divided by the memory of a
-   mean request. The result is at least 1, because larger requests are refused. */
+   mean request. The engine `orca` reserves memory for `max_batch_tokens` for each request. With `static`, the prompts
+   of a batch have at most `max_batch_tokens`. With `dynamic-batch`, only `max_sequences` counts. The result is at least
+   1, because larger requests are refused. */
 static double slots_of(const struct hr_service *spec, struct hr__slo_demand demand) {
   const struct hr_service_limits *limits = &spec->limits;
   const double capacity = (double)hr__replica_capacity(spec), tokens = ceil(demand.memory);
@@ -439,7 +441,7 @@ static double utilization(const struct hr__scaler *scaler, int64_t back_us) {
 
 static struct hr__scale_choice by_schedule(const struct hr_autoscale *scale, int64_t now_us) {
   const int64_t at_us = scale->period_us ? now_us % scale->period_us : now_us;
-  /* before the first step of a period, the last step of the previous period applies */
+  /* before the first step of a period, the last step applies, also in the first period */
   uint32_t wanted =
       scale->period_us && now_us >= scale->period_us ? scale->steps[scale->n_steps - 1].replicas : scale->min;
   if (scale->period_us && scale->steps[0].at_us > 0) wanted = scale->steps[scale->n_steps - 1].replicas;
@@ -457,7 +459,7 @@ static void record_second(struct hr__scaler *scaler, int64_t now_us) {
 
 /* Makes the decision of Knative if its rules want no replica. The last replica remains during the first stable window
    after the activation. After this window, it remains until no replica has been wanted for the grace period or the
-   retention period, whichever is longer. */
+   retention period, whichever is longer. Time before the end of the window does not count. */
 static struct hr__scale_choice to_zero(struct hr__scaler *scaler, int64_t now_us, uint32_t wanted) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
   const struct hr__scale_choice stays = {wanted > 1 ? 1 : wanted, HR_SCALE_LOAD};
@@ -615,7 +617,9 @@ static double backlog_rate(const struct hr__scaler *scaler, double rate, uint32_
   return fmax(waiting - rate * allowed_s, 0) / fmax(allowed_s, interval_s);
 }
 
-/* Returns the smallest number of replicas that is predicted to meet the goals. */
+/* Returns the smallest number of replicas that is predicted to meet the goals; the maximum if no number does. If no
+   request arrived in the window, returns the minimum, but at least 1 if requests are outstanding or the service has
+   replicas. */
 static struct hr__scale_choice predicted(const struct hr__scaler *scaler, int64_t now_us,
                                          struct hr__scale_state state) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
