@@ -3,11 +3,11 @@
  * Usage, fair shares and priorities, as priority/multifactor computes them: the rules, their application in a run, and
  * the tables of values.
  *
- * Once per PriorityCalcPeriod (a tick), all usage decays. Then the usage of running jobs since the last tick is added;
- * it is multiplied by the decay over this time, too. Then the priorities of waiting jobs are computed again. When a job
- * ends, its usage since the last tick is added if limits are enforced; otherwise it is lost. Shares change only at
- * ticks. They are computed when a priority or the table of shares needs them, and before the usage of an ended job is
- * added. Times are whole seconds, as in Slurm.
+ * Once per PriorityCalcPeriod (a tick), all usage decays. Then each running job's usage since the last tick is added,
+ * decayed over this time, too. Then the priorities of waiting jobs are computed again. When a job ends, its usage since
+ * the last tick is added if limits are enforced; otherwise it is lost. Shares change only at ticks. They are computed
+ * when a priority or the table of shares needs them, and before the usage of an ended job is added. Times are whole
+ * seconds, as in Slurm.
  *
  * Source: src/plugins/priority/multifactor/priority_multifactor.c of SchedMD/slurm; slurm.h names the sources of rules.
  */

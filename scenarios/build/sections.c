@@ -309,7 +309,7 @@ static enum hr_status add_node(const struct quotas *quotas, struct hr_quota_node
 /* ---- Cohorts ---------------------------------------------------------------------------------------- */
 
 /* The member `key` of `object` is the name of a cohort. Sets `*found` to the index of this cohort, or to HR_NONE if
-   the member does not exist. The error for an unknown name lists similar names. */
+   the member does not exist. The error for an unknown name suggests the most similar name, if a similar name exists. */
 static enum hr_status find_cohort(const struct quotas *quotas, const cJSON *object, const char *key, uint32_t *found) {
   const char *name = hr__text_of(object, key, NULL);
   *found = HR_NONE;

@@ -4,8 +4,8 @@
  * nodes, and the state of a node during a time window (struct hr_node_use).
  *
  * The data of the inventory are arrays that are indexed by node or by GPU. For each node, two arrays have the sum and
- * the maximum of the free milli-GPUs of the node's GPUs. If a task does not fit on a node, these two values usually
- * suffice to detect it, and the GPUs are not examined.
+ * the maximum of the free milli-GPUs of the node's GPUs. If a task does not fit on a node, the maximum usually suffices
+ * to detect it, and the GPUs are not examined.
  */
 
 #include "sim/cluster/cluster.h"

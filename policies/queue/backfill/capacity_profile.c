@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Future capacity (see backfill.h), the capacity profiles that represent it in counted allocation, and the list of
- * reservations of a plan. A profile has two arrays for each bin, sorted by time: the times at which steps begin, and
- * the free GPUs of the steps.
+ * reservations of a plan. With the placement `pool`, each pool is a bin; otherwise each node is a bin. Each bin has a
+ * profile. A profile has two arrays, sorted by time: the times at which steps begin, and the free GPUs of the steps.
  */
 
 #include "policies/queue/backfill/backfill.h"
@@ -46,7 +46,8 @@ static const struct hr__listener listener = {.job_starts = job_starts, .job_stop
 
 /* ---- Future capacity: bounds ------------------------------------------------------------------------ */
 
-/* Jobs of the class with a limit of at least length_us (0: all jobs of the class) cannot start before start_us. */
+/* A bound for the jobs of one class of limits (see LENGTH_CLASSES). Jobs of the class with a limit of at least
+   length_us cannot start before start_us. length_us 0: the bound is valid for all jobs of the class. */
 struct start_bound {
   int64_t length_us, start_us;
 };
@@ -235,7 +236,8 @@ int64_t hr__future_longest(struct hr__future *future, const struct hr_need *need
                          : hr__cluster_profile_window(&future->profile, need->gpus, need->accept_class);
 }
 
-/* The future is not regular in three cases, all with per-GPU allocation. With MIG, the layout of a GPU depends on the
+/* The future is regular if the start and the placement of each job depend only on the capacity that is free during its
+   window. It is not regular in three cases, all with per-GPU allocation. With MIG, the layout of a GPU depends on the
    reservations before a window. The rule `random` depends on the number of searches. Some gangs that are placed task by
    task may fit with less free capacity, although they do not fit with more (hr_capacity_is_monotone). */
 bool hr__future_is_regular(const struct hr__future *future, const struct hr_policy_env *env) {
@@ -432,7 +434,7 @@ static uint32_t profile_min(const struct hr__profile *profile, int64_t from_us, 
 
 /* ---- Profiles of all bins --------------------------------------------------------------------------- */
 
-/* Returns the first bin of a pool. Bins are pools with the placement rule `pool`, else nodes
+/* Returns the first bin of a pool. With the placement rule `pool`, each pool is a bin; otherwise each node is a bin
    (headroom/policy_kit.h). */
 static uint32_t first_bin(const struct hr__cluster_profile *cluster_profile, hr_pool pool) {
   return cluster_profile->rule == HR_PLACE_POOL ? pool.id : hr_cluster_first_node(cluster_profile->cluster, pool).id;
@@ -490,9 +492,10 @@ static bool begin_bin(struct hr__cluster_profile *cluster_profile, uint32_t bin,
    the start of a job (holds.c) considers all. */
 enum { MAX_WORKS = 16 };
 
-/* Returns whether plans avoid a maintenance, that is, whether no planned job ignores it. Jobs that are longer than the
-   time between two maintenance periods of a node, and replicas of services, ignore the maintenance (holds.c). A plan
-   that avoided it could never start these jobs. */
+/* Returns whether plans avoid a maintenance. With the backfill `conservative`, they avoid it only if no job of the
+   trace ignores it; with `easy`, only if the head does not ignore it. Jobs that are longer than the time between two
+   maintenance periods of a node, and replicas of services, ignore the maintenance (holds.c). A plan that avoided it
+   could never start these jobs. */
 static bool is_avoidable(const struct hr__cluster_profile *cluster_profile, const struct hr_maintenance *window) {
   if (cluster_profile->longest_us == HR__NO_LIMIT_US) return false;
   return !window->repeat_us || cluster_profile->longest_us <= window->repeat_us - window->duration_us;
@@ -636,8 +639,9 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
 
 /* ---- Taking capacity -------------------------------------------------------------------------------- */
 
-/* No search is needed if the rule selects the first or the fullest bin, because such a rule selects the same bin again
-   while the demand fits there. For other rules, and for placements with several slices, the result is 1. */
+/* A rule that selects the first or the fullest bin selects the same bin for further equal demands while they fit there.
+   Their number is then known without a search: the free GPUs of the bin in the window, divided by the GPUs of the
+   demand. For other rules, and for placements with several slices, the result is 1. */
 uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *cluster_profile,
                                          const struct hr__profile_demand *demand, const struct hr_placement *placement,
                                          uint32_t maximum) {

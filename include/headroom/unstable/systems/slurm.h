@@ -64,7 +64,7 @@ extern "C" {
   X(HR_SLURM_OVERLAP, "OVERLAP")         /* may overlap other reservations */                                          \
   X(HR_SLURM_IGNORE_JOBS, "IGNORE_JOBS") /* jobs may run on its nodes when it begins */                                \
   X(HR_SLURM_FLEX, "FLEX")               /* its jobs may start before it begins, and may use other nodes */            \
-  X(HR_SLURM_MAGNETIC, "MAGNETIC")       /* jobs that may use it use it without a request */                           \
+  X(HR_SLURM_MAGNETIC, "MAGNETIC")       /* jobs that are allowed to use it need not request it */                     \
   X(HR_SLURM_TIME_FLOAT, "TIME_FLOAT")   /* its begin is always a fixed time after now; no job may use it */
 
 #define HR_SLURM_NAME(name, word) name,
@@ -151,7 +151,7 @@ struct hr_slurm_partition {
 struct hr_slurm_qos {
   char *name;
   uint32_t priority;
-  struct hr_slurm_name *preempt; /* names of the QOS with jobs that jobs of this QOS may preempt */
+  struct hr_slurm_name *preempt; /* names of QOS: jobs of this QOS may preempt jobs of these QOS */
   uint32_t n_preempt;
   enum hr_slurm_preempt_mode preempt_mode;
   int64_t grace_us, exempt_us; /* exempt_us HR_UNKNOWN_US: as in the cluster */
@@ -192,9 +192,11 @@ struct hr_slurm_config {
   enum hr_slurm_preempt_mode preempt_mode;
   int64_t preempt_exempt_us; /* HR_UNKNOWN_US: not specified */
   bool preempt_youngest_first;
-  int64_t over_time_limit_us; /* HR_UNKNOWN_US: not specified; jobs that exceed their limit are not stopped */
-  bool enforce_limits;        /* AccountingStorageEnforce has `limits` */
-  double cpus_per_gpu;        /* CPUs per GPU of nodes, if pools do not specify CPUs */
+  /* HR_UNKNOWN_US: not specified. No job is then stopped because it exceeds its limit, except in partitions that
+     specify their own value */
+  int64_t over_time_limit_us;
+  bool enforce_limits; /* AccountingStorageEnforce has `limits` */
+  double cpus_per_gpu; /* CPUs per GPU of nodes, if pools do not specify CPUs */
   struct hr_slurm_partition *partitions;
   uint32_t n_partitions;
   struct hr_slurm_qos *qos;
