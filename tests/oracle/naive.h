@@ -22,7 +22,8 @@
  *
  * Every order of the queue policy must be in this table or in naive_preemptive.h; test oracle_compare checks this.
  * Code depends on the sequence of the rows: the orders before EDF depend only on the job's submit, run time (or limit
- * or estimate), GPUs and priority; the orders from FAIR_TREE on depend on past usage or on finished jobs.
+ * or estimate), GPUs and priority; the orders from FAIR_TREE on depend on past usage or on finished jobs (GITTINS only
+ * with preemption).
  */
 #define NAIVE_ORDER_TABLE(X)                                                                                           \
   X(FIFO, "fifo", NULL, 0)                                                                                             \

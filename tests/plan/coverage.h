@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* Generates `n_series` series of at most 104 weeks. Holds back a fifth of the weeks of each, at most 8. Expects that 90
-   to 99 % of the held-back weeks are inside their 95 % intervals. drift, sigma, hold: see demand_draw. */
+/* Generates `n_series` series of `n_weeks` weeks each (at most 104). Holds back a fifth of the weeks of each series, at
+   most 8 weeks. Expects that 90 to 99 % of the held-back weeks are inside their 95 % intervals. drift, sigma, hold: see
+   demand_draw. */
 void expect_coverage(uint32_t n_series, uint32_t n_weeks, double drift, double sigma, double hold);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs of scenarios with carbon, power and time: values that must be equal in two runs or in two outputs of a
-   run.
- */
+/* Whole runs of scenarios with carbon and power: values that must be equal in two runs or in two outputs of a run,
+   notes about series, and unknown or negative figures. */
 
 #include "harness.h"
 
@@ -146,8 +145,9 @@ static bool rows_differ(const char *path) {
   return differ;
 }
 
-/* The integral of the power in the timeline is the energy that the meter has counted. Each row changes some column: a
-   change of the carbon intensity alone adds no row, because the file has no column for it. */
+/* The integral of the power in the timeline is the energy that the meter has counted. Each row differs from the
+   previous row in more than its time. A change of the carbon intensity alone adds no row, because this timeline has no
+   column for it. */
 static void timeline_is_the_meter(void) {
   enum { WORLDS = 40, IT_COLUMN = 8 };
   struct hr__stream random;
@@ -161,7 +161,7 @@ static void timeline_is_the_meter(void) {
     snprintf(path, sizeof path, "%s", files_path("timeline.csv"));
     metered_start(&run, path, &(struct hr_timeline_columns){.power = true});
     const double end_s = (double)(run.replay.result->end_us + hr_trace_clock_us(run.trace)) / 1e6;
-    const double rounding_kwh = 0.5e-6 * end_s / 3600 + 1e-9; /* the file has milliwatts */
+    const double rounding_kwh = 0.5e-6 * end_s / 3600 + 1e-9; /* the file has kilowatts, rounded to milliwatts */
     const double it_kwh = integral_kwh(path, end_s, IT_COLUMN), site_kwh = integral_kwh(path, end_s, IT_COLUMN + 1);
     if (fabs(it_kwh - run.replay.summary->energy.it_kwh) > rounding_kwh)
       printf("\n  world %u: the timeline has %.9f kWh, the meter %.9f", world, it_kwh,

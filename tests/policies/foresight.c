@@ -118,8 +118,8 @@ static void run_times_do_not_change_decisions_before_the_end(void) {
   CU_ASSERT(n_different > CASES);
 }
 
-/* Two jobs wait for one GPU. Relative to its run time, the short job has waited longer than the long job. The long job
-   was submitted first. Their run times differ by 2^44 us. */
+/* Two jobs wait for one GPU. Their estimates differ by 2^44 us. The job with the longer estimate was submitted first.
+   The job with the shorter estimate starts first, because it has waited longer relative to its estimate. */
 static void long_run_times_are_compared_exactly(void) {
   struct lab lab;
   const int64_t s = HR_SECOND_US;

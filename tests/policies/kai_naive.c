@@ -507,7 +507,7 @@ static bool place_pod(struct naive *s, int p, const bool *allowed, bool wait) {
   if (best < 0) return false;
   struct naive_pod *pod = &s->pods[p];
   if (pod->status == HR__KAI_RELEASING && (pod->node == best || pod->left[0] == best || pod->left[1] == best)) {
-    /* If the node still counts the pod, the eviction is undone. */
+    /* The pod was evicted from this node in the present search, or it leaves this node: its eviction is undone. */
     pod->status = pod->was;
     return true;
   }
@@ -632,9 +632,9 @@ static void path(const struct naive *s, uint32_t q, int *list, int *n) {
   }
 }
 
-/* Lists the amounts that a queue loses when its victims are evicted, from group `g` on. Of each job, first each pod
-   above the minimum is lost alone, then all other pods at once. Returns their number. `any[r]`: whether some of
-   resource r is lost. */
+/* Lists the amounts that the queue of group `g` loses if its victims in the groups from `g` on are evicted. For each
+   job, the list has one amount for each evicted pod above the minimum of its pod set, then one amount for all other
+   evicted pods of the job together. Returns the number of amounts. Sets `any[r]` if an evicted pod uses resource r. */
 static int losses_of(const struct search *x, int g, double (*losses)[3], bool *any) {
   const struct naive *s = x->s;
   const int queue = (int)job_of(s, x->groups[g][0])->queue;
@@ -858,7 +858,7 @@ static bool search_victims(struct naive *s, uint32_t job, int purpose) {
     memcpy(x.part.pods, pods, sizeof pods);
     solved = solve_part(&x);
     if (!solved || k == n) break;
-    /* Keep the groups that lost a pod. */
+    /* Keep the groups with a pod that the solution evicts or moves. */
     memcpy(x.feasible, base, sizeof base);
     int kept = 0;
     for (int g = 0; g < x.n_groups; g++) {

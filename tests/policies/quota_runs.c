@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Quotas in runs of the queue policy, with random trees and loads. The stream of events is checked after every start.
- * No tenant or cohort exceeds its maximum, or the sum of its guarantee and its borrowing limit. Capacity that a tenant
- * or cohort keeps remains available to it. A job is rejected if and only if it could never run. No job within the
- * guarantee of its tenant waits while GPUs of that tenant are lent to jobs that may be preempted.
+ * Quotas in runs of the queue policy, with random trees and loads. The stream of events is checked after every
+ * start. No tenant or cohort exceeds its maximum, or the sum of its guarantee and its borrowing limit. A job is
+ * rejected if and only if it is larger than the largest possible job of its tenant. When the largest possible job is
+ * computed, capacity that a tenant or cohort does not lend counts only for jobs of that tenant or cohort. No job
+ * within the guarantee of its tenant waits while GPUs of that tenant are lent to jobs that may be preempted.
  */
 
 #include "harness.h"
@@ -103,8 +104,8 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
 }
 
 /* Returns the number of GPUs (in thousandths) that a tenant within its guarantee can get by preemption: the GPUs of
-   jobs of tenants that exceed their guarantees, for each tenant at most the excess. In these cases, all tenants are
-   children of the root, and there are no lending limits. */
+   jobs of tenants that exceed their guarantees, for each tenant at most the excess. Called only in flat cases (see
+   draw_tree): all tenants are children of the root, and there are no lending limits. */
 static uint64_t preemptible_milli(const struct watch *w, uint32_t tenant, int64_t now_us) {
   uint64_t sum = 0;
   for (uint32_t t = 1; t <= TENANTS; t++) {
@@ -198,7 +199,7 @@ static uint64_t subtree(const struct lab *lab, uint32_t node) {
   return sum;
 }
 
-/* Returns the capacity that the root can distribute: all GPUs, minus those that its children keep. */
+/* Returns the capacity that the root can distribute: all GPUs, minus those that the nodes of the tree do not lend. */
 static uint64_t root_milli(const struct lab *lab, uint64_t total_milli) {
   for (uint32_t i = 0; i < lab->quotas.n_nodes; i++) {
     uint64_t of = subtree(lab, i), lends = lab->quotas.nodes[i].lend_milli;

@@ -55,7 +55,8 @@ static size_t field_of(const char *key) {
   return field;
 }
 
-/* Returns a trace of two jobs; only the second job has the field. Sets `*record` to the record of this job. */
+/* Returns a trace of two jobs. The first job has only an id, a submit time, a run time and GPUs. The second job also
+   has the field. Sets `*record` to the record of the second job. */
 static struct hr_trace *trace_with(size_t field, struct hr_job_record *record) {
   static char texts[100], tier[10];
   struct hr_trace_builder *builder = hr_trace_builder_create("jobs.csv", "memory");
@@ -166,8 +167,8 @@ static void every_field_can_be_forgotten(void) {
 
 /* ---- Order ------------------------------------------------------------------------------------------ */
 
-/* Sections of packed files have the order of `sections`, their names that of `sets`, and columns of CSV files that of
-   `columns`. New fields are added at the end. */
+/* The sections of packed files are in the order of `sections`, and their tables of names are in the order of `sets`.
+   The columns of CSV files are in the order of `columns`. New fields are added at the end. */
 static const char *const sections[] = {"submit_us",
                                        "work_us",
                                        "gpus",
