@@ -243,8 +243,8 @@
     number(s->maintenance.known, s->maintenance.availability), UNKNOWN)
 #define HR__CARBON_METRICS(X)                                                                                          \
   X(HR__M_CARBON_KG, "carbon.operational_kg", "carbon_kg", KG, SUM, LOWER, NULLABLE | LISTED, "Operational carbon",    \
-    "carbon of the electricity of pools with known `power` and `carbon`, with the facility, as CO2 equivalents. With " \
-    "a battery, it is the carbon of the energy from the grid",                                                         \
+    "carbon of the electricity of pools with known `power` and `carbon`, including cooling and other "                 \
+    "facilities, as CO2 equivalents. With a battery, it is the carbon of the energy from the grid",                    \
     number(s->carbon.known, s->carbon.all.operational_kg), UNKNOWN)                                                    \
   X(HR__M_CARBON_JOBS_KG, "carbon.jobs_kg", "carbon_jobs_kg", KG, SUM, LOWER, NULLABLE | LISTED, "Carbon of jobs",     \
     "part of `carbon.operational_kg`: GPUs in use, and their share of the hosts",                                      \
@@ -267,19 +267,21 @@
     "`carbon.operational_kg` + `carbon.embodied_kg`",                                                                  \
     number(s->carbon.known, s->carbon.all.operational_kg + s->carbon.all.embodied_kg), UNKNOWN)                        \
   X(HR__M_ENERGY_USD, "carbon.energy_usd", "energy_usd", DOLLARS, SUM, LOWER, NULLABLE | LISTED, "Price of energy",    \
-    "price of the energy of pools with known `power` and `energy_price`, with the facility. It is not part of "        \
-    "`cost.total_usd`",                                                                                                \
+    "price of the energy of pools with known `power` and `energy_price`, including cooling and other facilities. It "  \
+    "is not part of `cost.total_usd`",                                                                                 \
     dollars(s->carbon.price_known, s->carbon.all.energy_usd), UNKNOWN)                                                 \
   X(HR__M_USD_PER_KWH, "carbon.usd_per_kwh", "usd_per_kwh", DOLLARS, RATIO, LOWER, NULLABLE, "Mean price of energy",   \
     "`carbon.energy_usd` / energy of the pools with known `power` and `energy_price`; `null` if unknown",              \
     dollars(s->carbon.price_known && s->carbon.any_energy, s->carbon.usd_per_kwh), UNKNOWN)                            \
   X(HR__M_WATER_L, "carbon.water_l", "water_l", LITRES, SUM, LOWER, NULLABLE, "Water",                                 \
-    "energy of pools with known `power` and `wue_l_per_kwh`, without the facility, x `wue_l_per_kwh`",                 \
+    "energy of pools with known `power` and `wue_l_per_kwh` (without cooling and other facilities) x "                 \
+    "`wue_l_per_kwh`",                                                                                                 \
     number(s->carbon.water_known, s->carbon.all.water_l), UNKNOWN)
 
 #define HR__ENERGY_METRICS(X)                                                                                          \
   X(HR__M_IT_KWH, "energy.it_kwh", "it_kwh", KWH, SUM, LOWER, LISTED, "Energy",                                        \
-    "energy of the pools with known `power`: nodes, conversion losses and other equipment, without the facility",      \
+    "energy of the pools with known `power`: nodes, conversion losses and other equipment, without cooling and other " \
+    "facilities",                                                                                                      \
     number(s->energy.known, s->energy.it_kwh), UNKNOWN)                                                                \
   X(HR__M_SITE_KWH, "energy.site_kwh", "site_kwh", KWH, SUM, LOWER, LISTED, "Energy of the site",                      \
     "`energy.it_kwh` and the energy of cooling and other facilities, as `pue` and `cooling_w` state",                  \
@@ -369,7 +371,8 @@
     number(s->fairness.parties > 0, s->fairness.jain), UNKNOWN)                                                        \
   HR__DISTRIBUTION_ROWS(X, HR__M_RHO, "fairness.finish_time_fairness", "finish_time_fairness_", "", FACTOR, SERVICE,   \
                         "Finish-time fairness",                                                                        \
-                        "rho = completion time / ideal, after Themis (Mahajan et al., NSDI 2020)",                     \
+                        "rho = completion time / completion time on an equal share of the cluster, after "             \
+                        "Themis (Mahajan et al., NSDI 2020)",                                                          \
                         s->fairness.finish_time, no_distribution)                                                      \
   X(HR__M_RHO_ABOVE_1, "fairness.finish_time_fairness.share_above_1", "finish_time_fairness_share_above_1", SHARE,     \
     RATIO, LOWER, NULLABLE, "Jobs with finish-time fairness > 1",                                                      \
@@ -379,8 +382,9 @@
 #define HR__FRAGMENTATION_METRICS(X)                                                                                   \
   X(HR__M_FRAGMENTS_SUBMITS, "fragmentation.submit_window", "fragmentation_submit_window", SHARE, RATIO, LOWER,        \
     NULLABLE, "Fragmentation, submit window",                                                                          \
-    "the sum of F over all nodes, integrated over the submit window / available GPU time in it. This is the share of " \
-    "the GPUs that is idle and that a random typical task cannot use",                                                 \
+    "share of the GPUs that is idle and that a random typical task cannot use: the sum of F over all nodes, "          \
+    "integrated over the submit window / available GPU time in it. F of a node is its idle GPU capacity that a "       \
+    "typical task cannot use, as a weighted mean over the typical tasks",                                              \
     number(s->fragmentation.known && s->submit_window_s > 0, s->fragmentation.submit_window), UNKNOWN)                 \
   X(HR__M_FRAGMENTS_MAKESPAN, "fragmentation.makespan", "fragmentation_makespan", SHARE, RATIO, LOWER, NULLABLE,       \
     "Fragmentation", "the same share over the makespan",                                                               \
@@ -404,7 +408,8 @@
 
 #define HR__COST_METRICS(X)                                                                                            \
   X(HR__M_COST, "cost.total_usd", "cost_total_usd", DOLLARS, SUM, LOWER, GROUPS | LISTED, "Cost",                      \
-    "capacity and services", usd(COST_OF(s, total_uusd)), usd(line_of(lines, g->name)))                                \
+    "capacity and services (charges in addition to capacity)", usd(COST_OF(s, total_uusd)),                            \
+    usd(line_of(lines, g->name)))                                                                                      \
   X(HR__M_COST_CAPACITY, "cost.capacity_usd", "cost_capacity_usd", DOLLARS, SUM, LOWER, 0, "Cost of capacity",         \
     "cost of the pools, at their own prices", usd(COST_OF(s, capacity_uusd)), UNKNOWN)                                 \
   X(HR__M_COST_IDLE, "cost.idle_usd", "cost_idle_usd", DOLLARS, SUM, LOWER, LISTED, "Cost of idle GPUs",               \
@@ -415,7 +420,8 @@
            s->costs && s->costs->total_uusd ? (double)s->costs->idle_uusd / (double)s->costs->total_uusd : 0),         \
     UNKNOWN)                                                                                                           \
   X(HR__M_COST_SHARED, "cost.shared_usd", "cost_shared_usd", DOLLARS, SUM, LOWER, SIGNED, "Shared cost",               \
-    "services that cannot be assigned to a tenant (see below). Savings plans may make it negative",                    \
+    "cost of services (charges in addition to capacity) that cannot be assigned to a tenant. Savings plans may make "  \
+    "this cost negative",                                                                                              \
     usd(COST_OF(s, shared_uusd)), UNKNOWN)                                                                             \
   X(HR__M_ALL_ON_DEMAND, "cost.all_on_demand_usd", "cost_all_on_demand_usd", DOLLARS, SUM, LOWER, NULLABLE,            \
     "Cost on demand",                                                                                                  \
@@ -642,7 +648,8 @@ extern const struct hr_metric hr__metric_rows[HR__N_METRICS];
    name. */
 enum hr__metric hr__metric_find(const char *name, size_t length);
 /* Returns the rank of a metric for lists that begin with the most important metrics; 0 is the most important one. The
-   main metrics of cost and service are first; the others follow in the order of the table. */
+   metrics of a list in catalog.c are first, such as cost, waits and completed jobs. The others follow in the order of
+   the table. */
 unsigned hr__metric_importance(enum hr__metric metric);
 /* Writes a NULL-terminated list of the paths of all metrics or, if `of_groups` is set, of the metrics that groups have.
    The list is for hr_nearest_word. */
