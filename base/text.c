@@ -171,12 +171,12 @@ const char *hr__factor_text(double value, char *buffer) {
 }
 
 const char *hr__usd_text(int64_t uusd, char *buffer) {
-  uint64_t cents = (magnitude_of(uusd) + 5000) / 10000, dollars = (cents + 50) / 100;
+  uint64_t size = magnitude_of(uusd), cents = (size + 5000) / 10000;
   char *at = buffer;
   if (uusd < 0 && cents) *at++ = '-';
   *at++ = '$';
-  if (dollars >= 10000) {
-    *put_grouped(at, dollars) = '\0';
+  if (cents >= 999950) {
+    *put_grouped(at, (size + 500000) / 1000000) = '\0';
     return buffer;
   }
   at = put_grouped(at, cents / 100);

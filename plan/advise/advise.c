@@ -575,10 +575,12 @@ static void put_foot(struct advice_page *page, const struct hr_perf *perf) {
                   "savings are significant, and no goal of the scenario's plan is missed, or missed by more than "
                   "today.");
   else
-    hr__put_field(console, "advised",
-                  "savings are significant, each class completes as large a share of its jobs, and no p95 "
-                  "wait grows by more than %d %% or %d s, whichever is larger.",
-                  (int)(100 * HR_ADVISE_WAIT_SHARE), HR_ADVISE_WAIT_S);
+    hr__put_field(
+        console, "advised",
+        "savings are significant, each class completes as large a share of its jobs, and no p95 "
+        "wait grows by more than %d %% or %d s, whichever is larger. If longer waits are acceptable, add a 'plan' "
+        "with goals to the scenario.",
+        (int)(100 * HR_ADVISE_WAIT_SHARE), HR_ADVISE_WAIT_S);
   if (perf) hr__put_speed(console, hr__runner_runs(advice->runner), advice->config.n_threads, perf->sim_s, 0);
 }
 

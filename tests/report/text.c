@@ -77,6 +77,15 @@ static void counts_with_thousands_separators(void) {
   expect_text(hr__fixed_text(-0.001, 2, buffer), "0.00");
 }
 
+static void amounts_are_rounded_once(void) {
+  char buffer[HR__NUMBER_BYTES];
+  expect_text(hr__usd_text(1234500000, buffer), "$1,234.50");
+  expect_text(hr__usd_text(31772495000, buffer), "$31,772");
+  expect_text(hr__usd_text(31772500000, buffer), "$31,773");
+  expect_text(hr__usd_text(-31772495000, buffer), "-$31,772");
+  expect_text(hr__usd_text(-4999, buffer), "$0.00");
+}
+
 static void durations_have_two_units(void) {
   static const struct {
     double seconds;
@@ -161,5 +170,5 @@ static void control_characters_are_escaped(void) {
 
 TEST_MAIN("report: text", TEST(millionths_without_trailing_zeros), TEST(thousandths_without_trailing_zeros),
           TEST(integers_match_printf), TEST(decimals_are_shortest), TEST(counts_with_thousands_separators),
-          TEST(factors_have_at_most_nine_characters), TEST(durations_have_two_units),
+          TEST(factors_have_at_most_nine_characters), TEST(amounts_are_rounded_once), TEST(durations_have_two_units),
           TEST(invalid_utf8_is_read_as_latin_1), TEST(control_characters_are_escaped))
