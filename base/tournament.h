@@ -4,9 +4,10 @@
 
 /*
  * A tournament tree: finds the entry with the least key among a fixed number of entries. If several entries have the
- * least key, the one with the lowest number is found. If the key of an entry changes, the comparisons from the entry up
- * to the root are repeated. The other side of each comparison is an element that did not change, so its key is loaded
- * early and a level takes few cycles. The winner is selected without a branch.
+ * least key, the one with the lowest number is found. If the key of an entry changes, the comparisons from the entry
+ * towards the root are repeated. This ends at the root, or at the first comparison whose winner is another entry and
+ * remains the same. The other side of each comparison is an element that did not change, so its key is loaded early and
+ * a level takes few cycles. The winner is selected without a branch.
  *
  * Layout: element i of `winner` is the winner of the elements 2i and 2i + 1; element 1 is the winner of all; the last
  * n_leaves elements are the entries.

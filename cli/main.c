@@ -80,8 +80,8 @@ static void print_usage(FILE *out, const struct verb *verb) {
           has_options ? " [OPTION]..." : "");
 }
 
-/* Prints the options. If the verb has defaults, the help of each number contains its default, unless the default means
-   "not set". */
+/* Prints the options. If the verb has defaults, the help of each option with a numeric value contains the default,
+   unless the default means "not set". */
 static void print_options(FILE *out, const struct verb *verb) {
   void *defaults = verb->set_defaults ? calloc(1, verb->args_bytes) : NULL;
   if (defaults) verb->set_defaults(defaults);

@@ -165,8 +165,8 @@ static void put_tightening(struct plan_json_writer *writer, cJSON *root) {
   }
 }
 
-/* Writes an option in a changed environment. Its objective is null if its capacity has no price there, for example
-   because capacity with a price cannot be bought. */
+/* Writes an option in a changed environment. The objective is null if it contains dollars and all nodes of the option
+   are in pools without a price in this environment. */
 static void put_case_option(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
   struct hr__option shown = *option;
   if (hr__plan_counts_dollars(writer->plan) && hr__plan_is_unpriced(writer->plan, option->runner_id))

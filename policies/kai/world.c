@@ -247,8 +247,9 @@ static void describe_sizes(struct hr__kai_kind *kind) {
   kind->last_gpus = each;
 }
 
-/* Sets the pods of a kind. In per-GPU allocation, they are those of the request; otherwise each task is a pod. A task
-   that is larger than all nodes is divided into pods that fill the smallest nodes. False: out of memory. */
+/* Sets the pods of a kind. Each task is a pod, with one exception: in counted allocation, a task may need more GPUs
+   than the largest node has. Then the GPUs of the whole job are divided into pods as large as the smallest node, and
+   the last pod has the rest. In per-GPU allocation, the request describes the pods. False: out of memory. */
 static bool describe_pods(struct hr__kai_world *world, struct hr__kai_kind *kind) {
   const uint32_t n_dims = world->cluster.n_dims;
   int64_t *amounts = hr__kai_alloc(world, 2 * (size_t)n_dims, sizeof *amounts), *last = amounts + n_dims;

@@ -5,10 +5,10 @@
  *
  * The candidates are the running jobs that a job may preempt. They are sorted by priority, the lowest first, and then
  * by nodes, the fewest first. With PreemptParameters=youngest_first, they are sorted by start, the latest first. They
- * are removed one by one until the job fits on the remaining resources. Then the last removed candidate is moved to the
- * front, the other candidates are sorted by the number of chosen nodes that they use, the most first, and the search is
- * repeated. This is done at most MAX_PASSES times. The removed candidates that use chosen nodes are preempted. Jobs
- * with PreemptMode=suspend are separate candidates, see below.
+ * are removed one by one until the job fits on the remaining resources. Nodes are then chosen for the job. After this
+ * search, the candidates are sorted again: the last removed candidate is first. The others follow, sorted by how many
+ * of the chosen nodes they use, the most first. Then the search is repeated, at most MAX_PASSES times. The removed
+ * candidates that use chosen nodes are preempted. Jobs with PreemptMode=suspend are separate candidates, see below.
  *
  * Source: src/plugins/select/cons_tres/job_test.c (_run_now), src/plugins/preempt of SchedMD/slurm.
  */
@@ -230,7 +230,8 @@ enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_
 /* ---- Time limits ------------------------------------------------------------------------------------ */
 
 /* The longest time from OverTimeLimit to the forced end: Slurm checks for such jobs every 30 s, and then waits for
-   KillWait. With the longest time, a job that was stopped at its limit when the trace was recorded ends as recorded. */
+   KillWait. The model uses this longest time, so it never stops a job earlier than Slurm did: a job that Slurm stopped
+   at its limit runs until its recorded end. */
 #define STOP_US (30 * HR_SECOND_US + HR__SLURM_KILL_WAIT_US)
 
 /* OverTimeLimit of the partition of a job, else that of the cluster; HR_UNKNOWN_US: not set. */
@@ -292,8 +293,8 @@ void hr__slurm_stop_over_time(struct hr__slurm_run *run) {
  * the order of preemption until the CPUs suffice. They are resumed in the order in which they were suspended.
  *
  * For the engine, a suspended job is stopped and waits, and keeps all its work. Invariant: it remains one of the
- * running jobs of `nodes`, so that its GPUs and its memory stay allocated. Jobs overlap only if the jobs of a node,
- * including suspended ones, request more CPUs than the node has.
+ * running jobs of `nodes`, so that its GPUs and its memory stay allocated. Jobs share CPUs only if the jobs of a node,
+ * including suspended ones, together request more CPUs than the node has.
  *
  * Source: src/plugins/select/cons_tres/job_test.c and src/slurmctld/gang.c of SchedMD/slurm, doc/html/preempt.
  */

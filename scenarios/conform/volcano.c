@@ -5,8 +5,8 @@
  * configuration.
  *
  * Volcano takes a random node among the nodes with the highest score. Its tests are written so that this choice does
- * not change the results that they check. The model takes the first or, on request, the last of these nodes. A case is
- * run with both choices if necessary, and passes if one of the two runs has the expected result. All jobs of a case
+ * not change the results that they check. In a session of a case, the model always chooses the last of these nodes. If
+ * the case does not pass, it is run again, and the model always chooses the first of these nodes. All jobs of a case
  * have the same creation time, as in the tests of Volcano, which then orders jobs by name.
  */
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Whole runs of scenarios with batteries. Tested are the summary, the timeline, and the rows opendc.batt1 to
- * opendc.batt4 of validation_expected.csv, a file that is not part of the repository. The state of a battery between
- * two events is derived from runs that end earlier.
+ * opendc.batt4 of validation_expected.csv, a file that is not part of the repository. To measure the mean power from
+ * the grid between two times, two runs end at these times: the mean is the difference of their energies, divided by the
+ * difference of the times.
  */
 
 #include "harness.h"

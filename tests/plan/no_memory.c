@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory failures: a comparison, its files, and a run with observers run out of memory after 0, 1, 2, ... allocations.
-   Each time an error must be returned, and nothing may leak. */
+/* Memory failures: memory is exhausted after 0, 1, 2, ... allocations of a comparison, of the writing of its files, and
+   of a run with observers. Each time an error must be returned, and nothing may leak. */
 
 #include "harness.h"
 #include "headroom/unstable/compare.h"

@@ -181,7 +181,7 @@ static double may_hold(const struct naive *s, uint32_t q, int r) {
 /* A job for a comparison or a placement: the whole job, or only some of its pods. */
 struct part {
   int job; /* -1: none */
-  int n;   /* pods; 0: the whole job */
+  int n;   /* number of pods, at least 1 */
   int pods[NAIVE_PODS];
 };
 
@@ -507,7 +507,7 @@ static bool place_pod(struct naive *s, int p, const bool *allowed, bool wait) {
   if (best < 0) return false;
   struct naive_pod *pod = &s->pods[p];
   if (pod->status == HR__KAI_RELEASING && (pod->node == best || pod->left[0] == best || pod->left[1] == best)) {
-    /* The pod was evicted from this node in the present search, or it leaves this node: its eviction is undone. */
+    /* The pod was evicted, and the best node is its own node or a node that it leaves: the eviction is undone. */
     pod->status = pod->was;
     return true;
   }
@@ -632,9 +632,11 @@ static void path(const struct naive *s, uint32_t q, int *list, int *n) {
   }
 }
 
-/* Lists the amounts that the queue of group `g` loses if its victims in the groups from `g` on are evicted. For each
-   job, the list has one amount for each evicted pod above the minimum of its pod set, then one amount for all other
-   evicted pods of the job together. Returns the number of amounts. Sets `any[r]` if an evicted pod uses resource r. */
+/* Lists the amounts that the queue of group `g` loses by evictions. Considers only the groups `g` and later, and in
+   them only jobs of this queue. A pod counts as evicted if its status is HR__KAI_RELEASING. For each job, pods are
+   counted per pod set, evicted or not. The first min_available pods of each set are its minimum. Each evicted pod after
+   the minimum has an amount of its own. All evicted pods within the minimums of the job have one amount together, the
+   last of the job. Returns the number of amounts. Sets `any[r]` if an evicted pod uses resource r. */
 static int losses_of(const struct search *x, int g, double (*losses)[3], bool *any) {
   const struct naive *s = x->s;
   const int queue = (int)job_of(s, x->groups[g][0])->queue;
@@ -672,7 +674,8 @@ static int losses_of(const struct search *x, int g, double (*losses)[3], bool *a
   return n;
 }
 
-/* Returns whether the pods that remain without a place may be evicted. */
+/* Returns whether the rules of reclaim allow the evictions of the search. Only pods with the status HR__KAI_RELEASING
+   count, because the search has placed all other victims again. */
 static bool may_take(const struct search *x) {
   const struct naive *s = x->s, *b = &x->start;
   const int mine_leaf = (int)s->cluster->jobs[x->part.job].queue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A confined process can read only files in the allowed folders: scenarios and traces elsewhere are rejected. Policies
-   in shared objects are not allowed. */
+/* A confined process can read only files in the allowed folders, and the files of aliases that were not chosen by a
+   user. Scenarios and traces elsewhere are rejected. Policies in shared objects are not allowed. */
 
 #include "base/process.h"
 #include "harness.h"

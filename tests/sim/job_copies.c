@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Jobs that wait in several clusters, or are sent to another cluster while they wait:
- * - In 1,000 random worlds, a simple simulation of FIFO clusters with the routers that do this gives the same starts.
+ * - In 1,000 random worlds, a simple simulation of FIFO clusters gives the same starts. The routers are least-loaded
+ *   (with and without rerouting), MultiKueue (with all clusters at once and incremental), federation and SkyPilot.
  * - Single-GPU jobs that wait in all clusters start as in one pool of all nodes.
  * - The rules of the affinity router select the clusters of tenants.
  *

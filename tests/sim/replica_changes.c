@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Changes of the replicas of a running service: replicas that are added, drained and killed, in cases computed by hand
-   and in random worlds. The tournament and the prices of iterations are compared with simpler code.
+   and in random worlds. Two parts are compared with simpler code: the tournament tree, which finds the entry with the
+   least key (base/tournament.h), and the "prices" of iterations, which are their durations.
 
    In all cases computed by hand, an iteration takes 100 us, plus 10 us for each prompt token, plus 5 us for each
    sequence that decodes. */
@@ -145,8 +146,10 @@ static void draw_world(uint64_t *state, struct world *world) {
   }
 }
 
-/* Adds a replica that is idle and not ready. Otherwise drains the replica if it is ready and `what` is odd, or kills
-   it. */
+/* Changes the replica with the number what / 2:
+   - If the replica is idle and not ready, adds it.
+   - If it is ready and `what` is odd, drains it.
+   - In all other cases, kills it. */
 static void change(struct hr__service_run *service, uint32_t what) {
   const uint32_t number = what / 2;
   bool is_ready = false;
@@ -248,8 +251,8 @@ static void tournaments(void) {
 
 /* ---- Prices ---- */
 
-/* Adds up the times of iterations one by one: at most `most` iterations, and none after the sum has reached
-   `until_ticks`. */
+/* Adds up the durations of iterations one by one. The first iteration is always added, if `most` is not 0. More
+   iterations are added until the sum has reached `until_ticks` or `most` iterations were added. */
 static struct hr__price_run sum_slowly(const struct hr__price *price, uint32_t most, int64_t until_ticks) {
   struct hr__price_run run = {0};
   for (; run.count < most && (run.count == 0 || run.sum_ticks < until_ticks); run.count++) {

@@ -90,7 +90,8 @@ static void hours_and_weekdays_have_their_factors(void) {
   hr_requests_finish(&requests);
 }
 
-/* With a factor of g per year, (g^2 - 1) / ln g years' worth of requests arrive in two years. */
+/* If the rate grows by the factor g per year, the number of requests in the first two years is (g^2 - 1) / ln g times
+   the number in a year at the initial rate. */
 static void rates_grow(void) {
   struct hr_service service = service_of(0.02, 0);
   service.draw.growth_per_year = 3;
@@ -156,7 +157,8 @@ static void means_are_those_of_draws(void) {
     }
     const double mean = sum / n, sd = sqrt(fmax(0, squares / n - mean * mean));
     CU_ASSERT_DOUBLE_EQUAL(hr_token_law_mean(&laws[i]), mean, 1e-9 + 5 * sd / sqrt(n));
-    /* these means are the stated ones, although tokens are whole numbers; bounds or rounding may change the others */
+    /* For these laws, the mean of the draws is the stated mean, although tokens are whole numbers. For other laws,
+       bounds or rounding may change the mean. */
     if (i == 2 || i == 3 || i == 5 || i == 11) CU_ASSERT_DOUBLE_EQUAL(mean, laws[i].mean, 5 * sd / sqrt(n));
     hr_requests_finish(&requests);
   }

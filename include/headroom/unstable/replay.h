@@ -39,7 +39,8 @@ enum { HR_REPLAY_MAX_OBSERVERS = 16 };
 struct hr_replay_config {
   const struct hr_scenario *scenario;
   /* the jobs. If the scenario has services, it may be NULL; the run then has no jobs except the replicas of services.
-     hr_replay_init replaces this member by the trace of the run, which also has the replicas of services as jobs */
+     `config` of struct hr_replay is a copy of this struct. If replicas are jobs of the run, hr_replay_init sets `trace`
+     of the copy to a trace that also contains the replicas */
   const struct hr_trace *trace;
   const struct hr_policy_choice *policy; /* the policy of the run; NULL: the policy of the scenario */
   uint64_t seed;                         /* seed of the run; the seed of the scenario is ignored */
@@ -51,7 +52,8 @@ struct hr_replay_config {
   struct hr_progress progress;
 };
 
-/* The state and the results of a replay. All members belong to the replay. */
+/* The state and the results of a replay. The replay owns all members except `values` and the borrowed objects of
+   `config`. */
 struct hr_replay {
   struct hr_replay_config config;
   struct hr_usage *usage;
@@ -191,7 +193,8 @@ HR_API bool hr_ranks_launched(void);
 HR_API enum hr_status hr_ranks_join(struct hr_ranks *ranks, uint64_t command, struct hr_error *error);
 /* Every rank passes its own `status` and `error`. Returns the same value on all ranks. If all ranks passed HR_OK, this
    is HR_OK. If not, it is the status of the failed rank with the lowest number. On rank 0, `error` is set to the
-   message of that rank. After a failure the ranks do not communicate any more; later calls return `status`. */
+   message of that rank. After a failure the ranks do not communicate any more: each later call returns the `status`
+   that this rank passes to that call. */
 HR_API enum hr_status hr_ranks_agree(struct hr_ranks *ranks, enum hr_status status, struct hr_error *error);
 /* Returns HR_BAD_INPUT on all ranks if `number` is not equal on all ranks. `what`: the name of the number in the error
    message. */
