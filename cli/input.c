@@ -442,7 +442,8 @@ static void write_command(FILE *out, const char *command, const struct next_step
       continue;
     }
     if (what == 'f') {
-      if (step->forecast) fputs(" --forecast ", out), write_word(out, step->forecast);
+      if (step->forecast) fputs(" --forecast ", out);
+      if (step->forecast) write_word(out, step->forecast);
       if (step->growth > 0) fprintf(out, " --growth %g", step->growth);
       continue;
     }

@@ -556,10 +556,10 @@ static enum hr_status supply(struct hr__queue *queue, const struct hr__market_de
   if (queue->market->limits.rule != HR__MARKET_SPOT_FIRST || !demand->may_use_spot)
     return hr__supply_acquire(queue, demand, left, false, view, moves, &found);
   enum hr_status status = hr__supply_acquire(queue, demand, left, true, view, moves, &found);
-  packed += found;
-  packed += demand->held_impatient;
-  if (status != HR_OK || demand->impatient <= packed) return status;
-  return hr__supply_acquire(queue, demand, demand->impatient - packed, false, view, moves, &found);
+  /* packed jobs, and those that quotas block, need no on-demand nodes */
+  uint32_t excluded = packed + found + demand->held_impatient;
+  if (status != HR_OK || demand->impatient <= excluded) return status;
+  return hr__supply_acquire(queue, demand, demand->impatient - excluded, false, view, moves, &found);
 }
 
 static bool is_impatient(const struct hr__market *market, hr_job job) {
