@@ -120,30 +120,33 @@ unsigned terminal_style(void) {
 /* interval_s: minimum time between two updates of the bar. settled_s: the remaining time is shown after this time. */
 static const double interval_s = 0.1, settled_s = 1;
 
-/* Writes the remaining time, such as ", 2 min 5 s left"; nothing in the first second, or if nothing is done yet. */
-static void write_remaining(FILE *out, double elapsed_s, uint64_t done, uint64_t total) {
+/* Writes the remaining time, such as ", 2 min 5 s left"; nothing in the first second, or if nothing is done yet. If
+   `total` grows, this is a lower bound: ", at least 2 min 5 s". */
+static void write_remaining(FILE *out, double elapsed_s, uint64_t done, uint64_t total, bool grows) {
   if (elapsed_s < settled_s || done == 0) return;
   double left_s = ceil(elapsed_s * (double)(total - done) / (double)done);
   uint64_t left = left_s < 1e9 ? (uint64_t)left_s : UINT64_C(1000000000);
+  fputs(grows ? ", at least " : ", ", out);
   if (left >= 3600)
-    fprintf(out, ", %" PRIu64 " h %" PRIu64 " min left", left / 3600, left / 60 % 60);
+    fprintf(out, "%" PRIu64 " h %" PRIu64 " min", left / 3600, left / 60 % 60);
   else if (left >= 60)
-    fprintf(out, ", %" PRIu64 " min %" PRIu64 " s left", left / 60, left % 60);
+    fprintf(out, "%" PRIu64 " min %" PRIu64 " s", left / 60, left % 60);
   else
-    fprintf(out, ", %" PRIu64 " s left", left);
+    fprintf(out, "%" PRIu64 " s", left);
+  if (!grows) fputs(" left", out);
 }
 
-/* Writes "12 of 40 runs, 1 min 20 s left". If the number of runs grows: "12 runs done, 28 requested, ...". */
+/* Writes "12 of 40 runs, 1 min 20 s left". If the number of runs grows: "12 runs, 28 requested, at least ...". */
 static void write_counts(FILE *out, const struct progress_bar *bar, double elapsed_s, uint64_t done, uint64_t total) {
   uint64_t jobs = bar->unit.jobs_per_run;
   uint64_t runs = jobs ? (total + jobs - 1) / jobs : 0;
   if (runs > 1 && bar->unit.grows)
-    fprintf(out, "%" PRIu64 " runs done, %" PRIu64 " requested", done / jobs, runs - done / jobs);
+    fprintf(out, "%" PRIu64 " runs, %" PRIu64 " requested", done / jobs, runs - done / jobs);
   else if (runs > 1)
     fprintf(out, "%" PRIu64 " of %" PRIu64 " runs", done / jobs, runs);
   else
     fprintf(out, "%" PRIu64 " of %" PRIu64 " jobs", done, total);
-  write_remaining(out, elapsed_s, done, total);
+  write_remaining(out, elapsed_s, done, total, runs > 1 && bar->unit.grows);
 }
 
 static void draw(void *self, uint64_t done, uint64_t total, int64_t now_us) {

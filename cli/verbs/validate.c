@@ -446,6 +446,7 @@ static enum hr_status print_run_notes(const struct input *input, struct hr_error
   if (status == HR_OK) status = hr_recorded_failure_notes(input->trace, &scenario->cluster, &notes, error);
   if (status == HR_OK) status = note_rejected(&rejections, &notes, error);
   if (status == HR_OK) status = hr_replay_input_notes(scenario, &scenario->policy, input->trace, &notes, error);
+  if (status == HR_OK) status = hr_plan_size_note(scenario, &notes, error);
   if (status == HR_OK) input_warn_rejected(input, &scenario->cluster, &rejections);
   if (status == HR_OK) input_print_notes(stderr, input);
   if (status == HR_OK) notes_print(stderr, &notes);

@@ -453,12 +453,32 @@ static enum hr_status note_router(const struct hr_scenario *scenario, const stru
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
+/* With `mig_fallback`, notes how many jobs may run on other GPUs than they request. */
+static enum hr_status note_mig_fallback(const struct hr_scenario *scenario, const struct hr_trace *trace,
+                                        struct hr_notes *notes, struct hr_error *error) {
+  if (!scenario->cluster.mig_fallback) return HR_OK;
+  uint64_t n_named = 0, n_others = 0;
+  for (uint32_t job = 0; job < trace->n_jobs; job++)
+    if (trace->mig_profile && trace->mig_profile[job] != HR_NONE)
+      n_named++;
+    else if (trace->gpus[job] > 0)
+      n_others++;
+  if (n_named + n_others == 0) return HR_OK;
+  const enum hr_status status = hr_notes_add(
+      notes,
+      "mig_fallback: jobs that name a MIG profile (%" PRIu64 ") may run on whole GPUs or shares, and other "
+      "jobs (%" PRIu64 ") may run on MIG instances; a device plugin with the strategy 'mixed' allows neither",
+      n_named, n_others);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
 enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
                                      const struct hr_trace *trace, struct hr_notes *notes, struct hr_error *error) {
   enum hr_status status = hr_speed_notes(trace, scenario->speeds, notes, error);
   if (status == HR_OK) status = note_deadlines(scenario, policy, notes, error);
   if (status == HR_OK) status = note_router(scenario, trace, notes, error);
   if (status == HR_OK) status = note_elastic(scenario, policy, trace, notes, error);
+  if (status == HR_OK) status = note_mig_fallback(scenario, trace, notes, error);
   if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
   if (status == HR_OK && !scenario->clusters && hr__power_budget_note(trace, &scenario->cluster, notes) != HR_OK)
     status = hr_fail(error, HR_NO_MEMORY, "out of memory");

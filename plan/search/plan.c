@@ -526,6 +526,14 @@ enum hr_status hr_plan_check(const struct hr_scenario *scenario, const char *con
   return status;
 }
 
+enum hr_status hr_plan_size_note(const struct hr_scenario *scenario, struct hr_notes *notes, struct hr_error *error) {
+  struct hr__space space;
+  struct hr_error refusal;
+  if (!scenario->plan || hr__space_make(scenario->plan, NULL, &space, &refusal) == HR_OK) return HR_OK;
+  const enum hr_status status = hr_notes_add(notes, "warning: 'headroom plan' refuses this scenario: %s", refusal.text);
+  return status == HR_OK ? HR_OK : hr__plan_no_memory(error);
+}
+
 enum hr_status hr_plan(const struct hr_plan_config *config, struct hr_plan **plan, struct hr_error *error) {
   *plan = NULL;
   if (!config->scenario->plan)

@@ -49,6 +49,7 @@ struct hr__held {
   uint32_t runs;          /* number of runs on which the evaluation is based; 1: the mix is deterministic here */
   uint32_t missed;        /* number of runs that miss a goal that is not in dollars */
   bool serves;            /* the mix meets all goals that are not in dollars */
+  bool is_worse;          /* it misses goals that it meets without the condition, or misses in more runs */
   bool priced;            /* false: the objective contains a cost that is unknown (hr__plan_is_unpriced) */
 };
 

@@ -244,6 +244,7 @@ static void put_tested_mix(struct plan_json_writer *writer, cJSON *list, const s
     hr__json_text(json, result, "condition", robustness->conditions[i].name);
     hr__json_bool(json, result, "feasible", mix->held[i].violation == 0);
     hr__json_bool(json, result, "serves", mix->held[i].serves);
+    hr__json_bool(json, result, "is_worse", mix->held[i].is_worse);
     hr__json_number_if(json, result, "objective", is_known(&mix->held[i]), mix->held[i].objective);
     put_spread(json, result, &mix->held[i]);
   }

@@ -96,11 +96,17 @@ static const char *group_name(const struct hr__condition *condition) {
   }
 }
 
-/* Prints what the choice depends on: for each group of conditions, under how many of them it misses a goal. */
+/* Prints what the choice depends on. If some of its runs miss a goal without any change, this is the first line. For
+   each group of conditions, prints under how many of them it misses goals in more runs than without a change. */
 static void put_dependence(struct plan_page *page) {
   const struct hr__robustness *robustness = &page->plan->robustness;
   const struct hr__tested_mix *mix = &robustness->mixes[0];
   const char *label = "depends on";
+  if (mix->planned.missed) {
+    hr__put_field(&page->console, label, "chance: %" PRIu32 " of %" PRIu32 " runs as planned miss a goal",
+                  mix->planned.missed, mix->planned.runs);
+    label = "";
+  }
   for (uint32_t i = 0; i < robustness->n_conditions; i++) {
     const char *group = group_name(&robustness->conditions[i]), *example = NULL;
     uint32_t size = 0, missed = 0;
@@ -108,8 +114,9 @@ static void put_dependence(struct plan_page *page) {
       if (strcmp(group_name(&robustness->conditions[k]), group) != 0) continue;
       if (k < i) break;
       size++;
-      missed += !hr__held_meets(&mix->held[k]);
-      if (!hr__held_meets(&mix->held[k]) && !example) example = robustness->conditions[k].name;
+      if (!mix->held[k].is_worse) continue;
+      missed++;
+      if (!example) example = robustness->conditions[k].name;
     }
     if (!missed) continue;
     hr__put_field(&page->console, label, "%s: misses a goal under %" PRIu32 " of %" PRIu32 " condition%s (%s%s)", group,

@@ -426,15 +426,25 @@ static enum hr_status run_mixes(struct hr_plan *plan, uint32_t first, struct hr_
   return status;
 }
 
+/* Whether a mix misses a goal that it meets in `unchanged`, or misses goals in more runs. */
+static bool is_worse(const struct hr__held *held, const struct hr__held *unchanged) {
+  return (unchanged->serves && !held->serves) || held->missed > unchanged->missed ||
+         (held->violation > 0 && unchanged->violation == 0);
+}
+
 /* Evaluates a mix as planned and, over its first `count` replications, under all conditions. */
 static void evaluate_mix(const struct hr_plan *plan, struct hr__tested_mix *mix, uint32_t count) {
   const struct hr__robustness *self = &plan->robustness;
   mix->planned = evaluate(plan, &plan->evaluator, mix->candidate, planned_replications(plan));
+  const struct hr__held unchanged = evaluate(plan, &plan->evaluator, mix->candidate, count);
   mix->n_held = mix->n_served = mix->n_met = mix->n_over_dollars = 0;
   for (uint32_t k = 0; k < self->n_conditions; k++) {
-    mix->held[k] = is_unaffected(plan, k, mix->candidate)
-                       ? mix->planned
-                       : evaluate(plan, self->conditions[k].within, mix->candidate, count);
+    if (is_unaffected(plan, k, mix->candidate)) {
+      mix->held[k] = mix->planned;
+    } else {
+      mix->held[k] = evaluate(plan, self->conditions[k].within, mix->candidate, count);
+      mix->held[k].is_worse = is_worse(&mix->held[k], &unchanged);
+    }
     mix->n_held += mix->held[k].violation == 0;
     mix->n_served += mix->held[k].serves;
     mix->n_met += hr__held_meets(&mix->held[k]);

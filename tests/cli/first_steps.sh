@@ -233,6 +233,7 @@ case_draft_warns_of_mig_jobs() {
   ! grep -q 'repeat --own' stderr || fail 'other nodes do not help'
   says mine.json 'no pool here has those of 1: they are rejected'
   try 0 run mine.json --set cluster.mig_fallback=true
+  says stderr 'jobs that name a MIG profile (1)'
   says stdout '2 completed, 0 rejected'
 }
 

@@ -198,6 +198,9 @@ case_too_many_candidates() {
   scenario
   refuses "the variables span 15 candidates, but 'max_candidates' is 9" \
     --set plan.max_candidates=9
+  try 0 validate p.json --set plan.max_candidates=9
+  says stderr "'headroom plan' refuses this scenario"
+  says stderr "the variables span 15 candidates"
 }
 
 case_baselines() {

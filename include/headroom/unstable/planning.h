@@ -243,6 +243,10 @@ HR_API enum hr_status hr_plan_goal_check(const char *goal, const struct hr_trace
    scenario has no plan, and HR_BAD_INPUT if a check fails. */
 HR_API enum hr_status hr_plan_check(const struct hr_scenario *scenario, const char *const *overrides,
                                     size_t n_overrides, const struct hr_trace *trace, struct hr_error *error);
+/* Adds a warning if the scenario has a plan with more candidates than its limit. hr_plan refuses such a plan, but the
+   scenario can be run. */
+HR_API enum hr_status hr_plan_size_note(const struct hr_scenario *scenario, struct hr_notes *notes,
+                                        struct hr_error *error);
 /* Returns whether any candidate meets the goals. */
 HR_API bool hr_plan_feasible(const struct hr_plan *plan);
 /* Returns notes for the user. */

@@ -24,25 +24,26 @@ export const perMonth = (plan) => (plan.objective === 'monthly_usd' ? ' a month'
 const objectiveText = (plan, value) => orDash(metricWriter(plan.objective))(value);
 
 const GROUPS = { demand: 'demand', prices: 'prices', 'gpu supply': 'the supply of GPUs' };
-// True if a mix meets all goals, and each of its runs meets all goals that are not in dollars.
-const meets = ({ feasible, missed_runs: missed }) => feasible && missed === 0;
-
 const groupOf = ({ kind }) => GROUPS[kind] ?? 'spot availability';
 
-// Returns a sentence for each group of conditions in which the recommended mix misses a goal under some condition.
+// Returns a sentence if some runs of the recommended mix miss a goal as planned, and a sentence for each group of
+// conditions under which more of them do.
 const dependence = ({ conditions, mixes }) => {
+  const [{ runs, missed_runs: missedRuns, results }] = mixes;
+  const chance = missedRuns ? [`chance: ${missedRuns} of ${things(runs, 'run')} as planned miss a goal`] : [];
   const groups = new Map();
   conditions.forEach((condition, i) => {
     const group = groupOf(condition);
     const { size, missed } = groups.get(group) ?? { size: 0, missed: [] };
-    groups.set(group, { size: size + 1, missed: meets(mixes[0].results[i]) ? missed : [...missed, condition.condition] });
+    groups.set(group, { size: size + 1, missed: results[i].is_worse ? [...missed, condition.condition] : missed });
   });
-  return [...groups]
+  const words = [...groups]
     .filter(([, { missed }]) => missed.length)
     .map(([group, { size, missed }]) => {
       const example = `${missed[0]}${missed.length > 1 ? ', ...' : ''}`;
       return `${group}: misses a goal under ${missed.length} of ${things(size, 'condition')} (${example})`;
     });
+  return [...chance, ...words];
 };
 
 // The mixes that are shown: the recommended one, and safer ones.
