@@ -436,13 +436,13 @@ static bool is_worse(const struct hr__held *held, const struct hr__held *unchang
 static void evaluate_mix(const struct hr_plan *plan, struct hr__tested_mix *mix, uint32_t count) {
   const struct hr__robustness *self = &plan->robustness;
   mix->planned = evaluate(plan, &plan->evaluator, mix->candidate, planned_replications(plan));
-  const struct hr__held unchanged = evaluate(plan, &plan->evaluator, mix->candidate, count);
   mix->n_held = mix->n_served = mix->n_met = mix->n_over_dollars = 0;
   for (uint32_t k = 0; k < self->n_conditions; k++) {
     if (is_unaffected(plan, k, mix->candidate)) {
       mix->held[k] = mix->planned;
     } else {
       mix->held[k] = evaluate(plan, self->conditions[k].within, mix->candidate, count);
+      const struct hr__held unchanged = evaluate(plan, &plan->evaluator, mix->candidate, mix->held[k].runs);
       mix->held[k].is_worse = is_worse(&mix->held[k], &unchanged);
     }
     mix->n_held += mix->held[k].violation == 0;
