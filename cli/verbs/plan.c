@@ -200,10 +200,12 @@ static enum hr_status print_results(struct plan_state *plan, struct hr_error *er
   struct hr_rejections rejections = {0};
   if (status == HR_OK) status = warn_rejected(plan, &rejections, error);
   if (status == HR_OK && !args->quiet) {
-    input_print_notes(stderr, &plan->input);
-    notes_print(stderr, notes);
+    /* A plan has many notes about prices. They follow the table, so that the answer is on the first screen. */
     bool wants_table = !is_stdout(args->json) && !is_stdout(args->page.report);
     if (wants_table) status = hr_plan_print(stdout, plan->plan, &plan->perf, wants_colour());
+    fflush(stdout);
+    input_print_notes(stderr, &plan->input);
+    notes_print(stderr, notes);
     if (wants_table && status == HR_OK) print_next(plan);
     if (status != HR_OK) hr_fail(error, status, "cannot print the plan: %s", hr_status_meaning(status));
   }
