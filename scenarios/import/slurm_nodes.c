@@ -429,8 +429,8 @@ static enum hr_status note_weights(const struct hr__slurm_import *import, struct
     const struct hr__slurm_line line = {.path = hosts->path, .number = hosts->number};
     if (hosts->is_shown == import->lines[i - 1].is_shown && hosts->weight != import->lines[i - 1].weight)
       return hr__slurm_note(import, &line, error,
-                            "Weight only sorts the nodes. A job gets the smallest sufficient group of consecutive "
-                            "free nodes, whatever their weights");
+                            "Weight only sorts the nodes. A job gets the shortest sequence of consecutive nodes with "
+                            "enough free GPUs, whatever their weights");
   }
   return HR_OK;
 }

@@ -405,7 +405,7 @@ static enum hr_status check_clusters(const struct hr__engine *whole) {
     total_milli += view->total_milli;
     if (cluster->n_waiting != view->n_waiting || cluster->n_running != view->n_running ||
         cluster->allocated_milli != view->allocated_milli || cluster->total_milli != view->total_milli)
-      return hr__broken(whole, "cluster '%s': its numbers of jobs or GPUs differ from the router's",
+      return hr__broken(whole, "cluster '%s': its numbers of jobs or GPUs differ from those that the run adds up",
                         all->spec->at[i].name);
     if (cluster->engine.view.n_waiting == 0 && (cluster->waiting_milli || cluster->waiting_work != 0))
       return hr__broken(whole, "cluster '%s': no job waits, but the router counts some", all->spec->at[i].name);
