@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* measure COMMAND [ARGUMENT...]: runs the command and writes one line with three numbers to file descriptor 3:
    wall-clock seconds, processor seconds (user + system), and peak resident memory in KiB. The exit code is that of the
-   command. */
+   command, or 4 if a signal ended it. */
 
 #include <stdio.h>
 #include <stdlib.h>

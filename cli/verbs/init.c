@@ -58,7 +58,8 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(trace),
      .value = "FILE",
-     .help = "only name this trace, relative to the folder of the scenario; it is not read"},
+     .help =
+         "write this name as the trace, without reading the file; the name is relative to the folder of the scenario"},
     {.name = "force", .letter = 'f', .kind = OPTION_FLAG, .offset = AT(force), .help = "overwrite an existing file"},
     TRACE_OPTIONS(init_args),
     {0}};
@@ -204,8 +205,8 @@ static enum hr_status copy_words(struct words *to, const struct words *from, str
   return status;
 }
 
-/* Drafts a scenario from the trace `from`. The caller frees `*text`, the scenario, and destroys `*read`, the trace. The
-   trace must be destroyed even after an error. */
+/* Drafts a scenario from the trace `from`. Sets `*text` to the scenario and `*read` to the trace. The caller frees
+   `*text`. The caller destroys `*read`, even after an error. */
 static enum hr_status draft_from(const struct init_args *init, const char *from, const char *path, char **text,
                                  struct hr_trace **read, struct hr_error *error) {
   struct hr_trace *trace = NULL;
@@ -223,7 +224,7 @@ static enum hr_status draft_from(const struct init_args *init, const char *from,
                                    .goals = init->goals.at,
                                    .n_goals = init->goals.count};
   enum hr_status status = name && file ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
-  args.classes = (struct words){0}; /* for this copy of the arguments, to which guess_classes may add a pattern */
+  args.classes = (struct words){0}; /* `args` needs its own list, because guess_classes may add a pattern */
   if (status == HR_OK) status = copy_words(&args.classes, &init->input.classes, error);
   if (status == HR_OK) status = input_read_trace_alone(from, &args, &trace, error);
   if (status == HR_OK) status = guess_classes(&args, from, &trace, error);

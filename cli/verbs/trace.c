@@ -32,7 +32,7 @@ struct generate_args {
   uint64_t count, seed, nodes, gpus_per_node, users, tenants;
   double load, median_s, sigma, max_s, diurnal, limit_min, limit_max;
   const char *gpu_counts;
-  struct like_args like; /* `output` and `quiet` are also used without --like */
+  struct like_args like; /* `output` is also used without --like */
   const struct command *command;
 };
 
@@ -65,7 +65,7 @@ struct like_request {
 static const struct option generate_options[] = {
     WHOLE("count", count, "N", 1, UINT32_MAX - 1, "number of jobs"),
     WHOLE("seed", seed, "N", 0, 0x1p64, "the same seed gives the same bytes"),
-    REAL("load", load, "X", 1e-6, 1000, "mean number of requested GPUs, as a share of the cluster's"),
+    REAL("load", load, "X", 1e-6, 1000, "requested GPUs, as a mean over time, divided by the GPUs of the cluster"),
     WHOLE("nodes", nodes, "N", 1, HR_MAX_NODES, "nodes of the cluster that --load refers to"),
     WHOLE("gpus-per-node", gpus_per_node, "N", 1, HR_MAX_GPUS, "GPUs of each node"),
     REAL("median-s", median_s, "S", 1e-3, 1e9, "median run time; run times are log-normal"),
@@ -281,7 +281,7 @@ static enum hr_status find_model(const struct like_args *args, struct hr_workloa
 }
 
 /* Prints a note if jobs do not fit on the cluster; such jobs are part of the workload and are kept. Prints a note if
-   the requested load is not reached, since few jobs cannot be scaled to every load. */
+   the requested load is not reached. With few jobs, not every load is possible. */
 static void print_notes(const struct hr_workload_model_spec *spec, const struct hr_workload_model_figures *figures) {
   if (!(spec->load > 0)) return;
   double load = figures->mean_gpus / ((double)spec->nodes * spec->gpus_per_node);

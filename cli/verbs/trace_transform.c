@@ -204,9 +204,8 @@ static const struct option cut_options[] = {
      .kind = OPTION_TEXT,
      .offset = CUT_AT(from),
      .value = "TIME",
-     .help = "drop jobs submitted before: 2d, 36h, 90 (seconds) after the first submit, a date, or @SECONDS on the "
-             "clock of a "
-             "trace without dates"},
+     .help = "drop jobs submitted before this time: a date, a duration after the first submit (2d, 36h, or 90 for 90 "
+             "s), or @SECONDS on the clock of a trace without dates"},
     {.name = "to",
      .kind = OPTION_TEXT,
      .offset = CUT_AT(to),
@@ -698,8 +697,8 @@ const struct verb verb_trace_merge = {.name = "trace merge",
 
 /* ---- trace anonymise -------------------------------------------------------------------------------- */
 
-/* Replaces names by keyed pseudonyms. The key never appears in a message or in an output file. It is erased from memory
-   after use. */
+/* Replaces names by keyed pseudonyms. The key never appears in a message or in an output file. The program's copy of
+   the key is erased from memory after use; the argument of --key is not. */
 
 enum { MAX_KEY_BYTES = 4096 };
 
@@ -716,7 +715,7 @@ static const struct option anonymise_options[] = {
      .kind = OPTION_TEXT,
      .offset = ANONYMISE_AT(key_file),
      .value = "FILE",
-     .help = "file with the key: up to 4096 bytes, without the line end at the end"},
+     .help = "file with the key: up to 4096 bytes, including a line end, which is not part of the key"},
     {.name = "key",
      .kind = OPTION_TEXT,
      .offset = ANONYMISE_AT(key),

@@ -4,9 +4,9 @@
  * ranks load the sweep, and rank 0 owns the file.
  *
  * Before the first run, the scenario of each point is loaded and freed again, so that its errors are reported early.
- * Loading also shows which points are random. Points that are not random have a single run, so the numbers of all runs
- * are then known. Loading takes about a millisecond, and a run usually takes longer. Traces are few and large, and
- * remain in memory.
+ * Loading also shows which points are random. A point that is not random has a single run. So the number of runs of
+ * each point is known before the first run. Loading takes about a millisecond, and a run usually takes longer. Traces
+ * are few and large, and remain in memory.
  *
  * The fingerprint is a digest of the version, the grid, the scenario and all input files. It determines whether a file
  * of results belongs to this sweep, so all its parts have a fixed order.

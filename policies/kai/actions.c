@@ -25,8 +25,9 @@
  *
  * A job has pod sets; each lists its pods in task order. If a pod set is below its minimum, its next pods are all the
  * pods that it lacks; otherwise its next pods are a single pod. If n pod sets are below their minimum, at most n pod
- * sets (at least one) get pods. Victims are chosen in the opposite order: a single pod if some pod set is above its
- * minimum, else the whole job. While the solver examines a part of the job, the next pods are those of the part.
+ * sets get pods. If none is below its minimum, at most one gets a pod. Victims are chosen in the opposite order: a
+ * single pod if some pod set is above its minimum, else the whole job. While the solver examines a part of the job, the
+ * next pods are those of the part.
  *
  * Source: KAI-Scheduler, api/podgroup_info (allocation_info, eviction_info), plugins/elastic and subgrouporder.
  */
@@ -111,8 +112,8 @@ static bool is_waiting(const struct hr__kai_session *session, uint32_t pod, bool
   return state->status == HR__KAI_PENDING || (!real && state->status == HR__KAI_RELEASING && state->is_virtual);
 }
 
-/* Adds the next pods of a pod set: all that it lacks, or one if it has its minimum. Returns their number. `real`: pods
-   that the statement evicted are not added. */
+/* Adds the next pods of a pod set: all that it lacks, or one if it has its minimum. Returns their number. `real`: does
+   not add pods that were evicted by the current, uncommitted changes of the session (statement.c). */
 static uint32_t add_next(const struct hr__kai_session *session, uint32_t set, bool real, uint32_t *pods) {
   const struct hr__kai_pod_set *described = set_of(session, set);
   const int64_t n_active = session->sets[set].n_active, min = described->min_available;
@@ -229,7 +230,8 @@ struct hr__kai_cycle *hr__kai_cycle_create(struct hr__kai_session *session) {
  *
  * With classes, jobs with a known outcome are skipped; this changes no decision. As long as pods are only placed and
  * never evicted, a job fails in `allocate` if a job of its class has failed (FOR_GOOD). A job that may not reclaim now
- * is considered again only after another job got a place (FOR_NOW). If only such jobs are left, the action ends.
+ * is considered again only after another job got a place (FOR_NOW). If only jobs with a known outcome are left, the
+ * action ends.
  */
 enum { FOR_NOW = 1, FOR_GOOD = 2 };
 
@@ -264,7 +266,7 @@ static bool is_dead(struct hr__kai_cycle *cycle, uint32_t job) {
 /* After a job has got a place, considers jobs again that were skipped until then. */
 static void revive(struct hr__kai_cycle *cycle) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
-  cycle->order.passes = false; // allocations of queues that are not at the top have changed
+  cycle->order.passes = false; // allocations of other queues than that of the last job have changed
   for (uint32_t c = 0; cluster->leaves && c < cluster->n_classes; c++) {
     if (cycle->dead[c] != FOR_NOW) continue;
     cycle->dead[c] = 0;
@@ -299,8 +301,8 @@ static void add_failed(struct hr__kai_cycle *cycle, uint32_t job) {
   *last = cycle->n_failed++;
 }
 
-/* Whether a job is skipped because it is not easier to place than a job that has failed. `in_queue`: only failed jobs
-   of the same queue count. */
+/* Whether a job is skipped because it is not easier to place than a job that has failed. `in_queue`: compares the job
+   only with failed jobs of its queue. */
 static bool is_skipped(const struct hr__kai_cycle *cycle, uint32_t job, bool in_queue) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
   if (!cluster->config.signatures) return false;

@@ -19,18 +19,19 @@
 /* ---- Classical preemption ------------------------------------------------------------------------------ */
 
 /*
- * Classical preemption. Candidates of other queues are collected on the way from the queue to the root of its tree,
- * from queues and cohorts that use more than their quota. If the remaining request fits into the quota of a node, the
- * preemptor has the hierarchical advantage over all candidates that are collected above this node. Such candidates can
- * be preempted at any priority that the policy allows, even if the preemptor borrows.
+ * Classical preemption. Here, a node is a node of the tree: a queue or a cohort. Candidates of other queues are
+ * collected on the way from the queue to the root of its tree, from nodes that use more than their quota. At each node
+ * of the way, the request is reduced by the quota that is free there; `rest` is what remains. If the rest fits into the
+ * quota of a node, the preemptor has the hierarchical advantage over all candidates that are collected above this node.
+ * Such candidates can be preempted at any priority that the policy allows, even if the preemptor borrows.
  *
  * Source: pkg/scheduler/preemption/classical and classical_strategy.go of kubernetes-sigs/kueue.
  */
 
 /* ---- Candidates ---- */
 
-/* Sets the cause of a candidate of another queue over which the preemptor has no hierarchical advantage, and whether
-   the preemptor must not borrow. */
+/* Classifies a candidate of another queue over which the preemptor has no hierarchical advantage. Sets its cause, and
+   whether it may be preempted only if the preemptor does not borrow. */
 static void classify(const struct hr__kueue_preemptor *self, const struct hr__kueue_workload *workload,
                      struct hr__kueue_candidate *candidate) {
   const struct hr__kueue_preemption *rules = &self->world->queues[self->demand.workload->queue].preemption;
@@ -47,8 +48,8 @@ static bool demand_uses(const struct hr__kueue_preemptor *self, const struct hr_
   return false;
 }
 
-/* Adds the candidates of a queue that were collected at `ancestor` (HR_NONE: the preemptor's queue). `advantage`: the
-   preemptor has the hierarchical advantage over them. */
+/* Adds the candidates of a queue. `ancestor`: the cohort at which they are collected; HR_NONE: `queue` is the
+   preemptor's own queue. `advantage`: the preemptor has the hierarchical advantage over them. */
 static void collect_queue(struct hr__kueue_preemptor *self, uint32_t queue, uint32_t ancestor, bool advantage) {
   const struct hr__kueue_preemption *rules = &self->world->queues[self->demand.workload->queue].preemption;
   enum hr__kueue_policy policy = ancestor == HR_NONE ? rules->within_queue : rules->reclaim;
@@ -398,7 +399,7 @@ static bool take_by_share(struct hr__kueue_preemptor *self, uint32_t queue) {
   return false;
 }
 
-/* Whether the node uses more than its own quota without an additional amount. */
+/* Whether the node uses more than its own quota. */
 static bool is_borrowing(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
   return hr__kueue_borrows_with(tree, node, pair, 0);
 }

@@ -4,9 +4,10 @@
  * jobs and their needs; the GPU release calendar; expected ends for the node release calendar; earliest times; expiry
  * of constraints.
  *
- * A kind is a number that encodes (base, tier, whether the tier is only preferred); the base is the acceptance class
- * or, with per-GPU allocation, the request. Constraints that will expire are in a heap by (time, job). Entries of jobs
- * that have started, and duplicate entries, are dropped when they reach the top.
+ * The base of a job is the number of its acceptance class, that is of the set of pools that it accepts. With per-GPU
+ * allocation, the base is the index of its request. A kind is a number that encodes the base, the tier, and whether the
+ * tier is only preferred. Constraints that will expire are in a heap by (time, job). Entries of jobs that have started,
+ * and duplicate entries, are dropped when they reach the top.
  */
 
 #include "policies/placement/locality.h"
@@ -25,8 +26,8 @@ struct hr__locality_state {
   uint8_t *is_over; /* by job: 1 if its constraint has expired */
   struct expiry *heap;
   uint32_t n_expiries, capacity;
-  /* earliest time at which the head fits anywhere, as computed by the last search for a head with a constraint that can
-     expire */
+  /* Earliest time at which the first job of the queue fits anywhere. Computed by the last search for a first job whose
+     constraint can expire. */
   int64_t anywhere_us;
 };
 
@@ -90,7 +91,7 @@ struct end_heap {
 };
 
 enum side { NOWHERE, ENDED, REMAINING };
-_Static_assert(NOWHERE == 0, "the discarded state of an ended job reads as 0");
+_Static_assert(NOWHERE == 0, "when the memory of ended jobs is reclaimed, `side` becomes 0");
 
 struct hr__gpu_release_calendar {
   struct hr_arena *arena;

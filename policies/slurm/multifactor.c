@@ -3,11 +3,11 @@
  * Usage, fair shares and priorities, as priority/multifactor computes them: the rules, their application in a run, and
  * the tables of values.
  *
- * Once per PriorityCalcPeriod (a tick), all usage decays. Then each running job's usage since the last tick is added,
- * decayed over this time, too. Then the priorities of waiting jobs are computed again. When a job ends, its usage since
- * the last tick is added if limits are enforced; otherwise it is lost. Shares change only at ticks. They are computed
- * when a priority or the table of shares needs them, and before the usage of an ended job is added. Times are whole
- * seconds, as in Slurm.
+ * Once per PriorityCalcPeriod (a tick), all usage decays. Then the usage of each running job since the last tick, or
+ * since its later start, is added. This new usage decays over the same time before it is added. Then the priorities of
+ * waiting jobs are computed again. When a job ends, its usage since the last tick is added if limits are enforced;
+ * otherwise it is lost. Shares change only at ticks. They are computed when a priority or the table of shares needs
+ * them, and before the usage of an ended job is added. Times are whole seconds, as in Slurm.
  *
  * Source: src/plugins/priority/multifactor/priority_multifactor.c of SchedMD/slurm; slurm.h names the sources of rules.
  */
@@ -72,7 +72,8 @@ double hr__slurm_billing(const struct hr__slurm_tres *tres, uint32_t n_tres, enu
 /* ---- Rules: fair share ------------------------------------------------------------------------------ */
 
 /* An account with fairshare=parent has no shares. Its children are compared with its siblings, as if they were children
-   of the nearest ancestor that has shares. Below, `ancestor` is this account, and siblings have the same ancestor. */
+   of the nearest ancestor that has shares. Below, the `ancestor` of an association is its nearest ancestor that has
+   shares. Associations with the same `ancestor` are siblings. */
 
 double hr__slurm_usage_sum(struct hr__slurm_assoc *assocs, uint32_t n_assocs) {
   double total = 0;
@@ -181,7 +182,8 @@ static void list_siblings(const struct fair_tree *tree) {
   for (uint32_t i = 0; i < n; i++)
     if (is_member(&tree->assocs[i])) first[ancestors[i] + 1]++;
   for (uint32_t a = 0; a <= n; a++) first[a + 1] += first[a];
-  // moves first[a + 1] to the begin of the list of `a`; the next loop copies it to first[a]
+  // first[a + 1] is the end of the list of `a`. This loop fills the list from its end, so that first[a + 1] becomes the
+  // begin of the list. The next loop copies it to first[a].
   for (uint32_t i = n; i-- > 0;)
     if (is_member(&tree->assocs[i])) members[--first[ancestors[i] + 1]] = i;
   for (uint32_t a = 0; a <= n; a++) first[a] = first[a + 1];

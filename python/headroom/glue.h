@@ -9,11 +9,14 @@
 
 /* ---- Stopped runs ---- */
 
-/* `call`: an array of HRPY_CALL_FLAGS atomic_int, the flags of a call that a second thread makes. hrpy_is_stopped is a
-   callback of struct hr_progress. It returns true if the call must end. */
+/* A second thread makes a call of the library, while the main thread waits for signals. `call`: the flags of this call,
+   an array of HRPY_CALL_FLAGS atomic_int. hrpy_is_stopped is a callback of struct hr_progress. It returns true if the
+   call of the library must end. */
 enum { HRPY_CALL_FLAGS = 3 };
 bool hrpy_is_stopped(void *call);
-/* Returns true for the first caller: the second thread, which then makes the call, or hrpy_call_stop. */
+/* Returns true the first time it is called for these flags, and false afterwards. The second thread calls it before it
+   calls the library: if the result is false, hrpy_call_stop was called before, and the thread must not call the
+   library. */
 bool hrpy_call_take(void *call);
 /* Marks the call as ended. */
 void hrpy_call_end(void *call);

@@ -24,8 +24,9 @@
  * have none. The baseline is the median latency of all windows. An alert lasts for successive windows that exceed a
  * multiple of the baseline.
  *
- * Rule `serving-idle`: a ready replica runs no iteration for too long. The periods come from the run. The alert of a
- * service begins when the first of its replicas has been idle for too long, and ends when none is.
+ * Rule `serving-idle`: a ready replica runs no iteration for longer than `idle_for_us`. The run has recorded the idle
+ * periods of replicas. The alert of a service begins when the first of its replicas exceeds this limit. It ends
+ * as soon as no replica exceeds it.
  *
  * Rule `out-of-memory`: sequences lose their KV memory. Losses that are less than a window apart are one alert.
  *

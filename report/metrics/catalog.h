@@ -382,9 +382,9 @@
 #define HR__FRAGMENTATION_METRICS(X)                                                                                   \
   X(HR__M_FRAGMENTS_SUBMITS, "fragmentation.submit_window", "fragmentation_submit_window", SHARE, RATIO, LOWER,        \
     NULLABLE, "Fragmentation, submit window",                                                                          \
-    "share of the GPUs that is idle and that a random typical task cannot use: the sum of F over all nodes, "          \
-    "integrated over the submit window / available GPU time in it. F of a node is its idle GPU capacity that a "       \
-    "typical task cannot use, as a weighted mean over the typical tasks",                                              \
+    "share of the GPUs that is idle, but of no use for a typical task: (sum of F over all nodes, integrated over the " \
+    "submit window) / (available GPU time in the submit window). F of a node is the part of its idle GPU capacity "    \
+    "that a typical task cannot use, as a weighted mean over the typical tasks",                                       \
     number(s->fragmentation.known && s->submit_window_s > 0, s->fragmentation.submit_window), UNKNOWN)                 \
   X(HR__M_FRAGMENTS_MAKESPAN, "fragmentation.makespan", "fragmentation_makespan", SHARE, RATIO, LOWER, NULLABLE,       \
     "Fragmentation", "the same share over the makespan",                                                               \

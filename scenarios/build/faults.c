@@ -254,8 +254,8 @@ static enum hr_status build_process(struct hr__builder *builder, const struct hr
   if (status != HR_OK || !is_group) return status;
   if (is_elastic)
     return hr__build_fail(builder, entry,
-                          "groups of nodes fail together only in pools with nodes of their own; the "
-                          "market %s of pool '%.60s' replaces nodes",
+                          "groups of nodes that fail together need a pool whose nodes are not replaced; the "
+                          "market %s of pool '%.60s' replaces failed nodes",
                           hr_market_name(draft->pool.market.market), draft->pool.name);
   return build_unit(builder, draft, entry, process);
 }

@@ -30,7 +30,8 @@ struct record {
   struct hr_error *error;
   struct hr_level_step *steps;
   uint32_t count, capacity;
-  int64_t end_us; /* time of the last entry of the record */
+  /* time of the last line; in JSON, an entry lasts until the next one, so it is the end of the last entry */
+  int64_t end_us;
 };
 
 static enum hr_status no_memory(const struct record *record) {
@@ -55,8 +56,8 @@ static enum hr_status read_counts(struct record *record, const cJSON *data, doub
   for (const cJSON *each = data->child; each; each = each->next, place++, at_us += gap_us) {
     if (at_us > HR_MAX_INPUT_US - gap_us)
       return hr_fail(record->error, HR_BAD_INPUT,
-                     "%s: entry %zu of 'data' is 3,000 years after the start at %.10g s per entry; "
-                     "'metadata.gap_seconds' is the time between entries",
+                     "%s: entry %zu of 'data' ends more than 3,000 years after the start, because "
+                     "'metadata.gap_seconds', the time between entries, is %.10g s",
                      record->path, place, gap_s);
     double value = each->valuedouble;
     if (!cJSON_IsNumber(each) || value != floor(value) || value < 0 || value > MAX_COUNT)
@@ -101,7 +102,7 @@ struct lines {
   struct hr__input *input;
   bool dated;       /* true: lines are dated counts; false: lines are changes of a fleet */
   int64_t first_us; /* dated counts: time of the first line */
-  uint64_t n_late;  /* dated counts: number of ignored lines, which are earlier than the line before */
+  uint64_t n_late;  /* dated counts: number of lines that were ignored, because an accepted line before is later */
   uint32_t alive;   /* changes of a fleet: current number of nodes */
 };
 
@@ -193,7 +194,7 @@ static enum hr_status read_lines(struct record *record, struct hr__input *input,
     if (status != HR_OK) return status;
   }
   if (status != HR_OK || !lines.n_late) return status;
-  status = hr_notes_add(notes, "%s: %llu lines ignored: earlier than the line before them", record->path,
+  status = hr_notes_add(notes, "%s: %llu lines ignored: an accepted line before them is later", record->path,
                         (unsigned long long)lines.n_late);
   return status == HR_OK ? HR_OK : no_memory(record);
 }

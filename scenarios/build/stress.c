@@ -178,7 +178,7 @@ static enum hr_status check_interruptions(const struct hr_scenario *scenario, co
   double cycle_s = (hr__duration_mean_s(&spot->up) + hr__duration_mean_s(&spot->down)) / factor;
   bool is_drawn = spot->model == HR_SPOT_EXPONENTIAL || spot->model == HR_SPOT_ADVISOR;
   if (is_drawn && spot->rate_per_h * factor > MAX_RATE_PER_H)
-    return hr_fail(error, HR_BAD_INPUT, "%s: pool '%.60s', interruptions x %.10g: %.4g per hour are more than %g",
+    return hr_fail(error, HR_BAD_INPUT, "%s: pool '%.60s', interruptions x %.10g: %.4g per hour; the maximum is %g",
                    scenario->path, pool->name, factor, spot->rate_per_h * factor, MAX_RATE_PER_H);
   if (spot->model == HR_SPOT_ON_OFF && cycle_s < MIN_CYCLE_S)
     return hr_fail(error, HR_BAD_INPUT,

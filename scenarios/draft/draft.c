@@ -56,8 +56,8 @@ static int by_level(const void *left, const void *right) {
   return a->milli < b->milli ? -1 : a->milli > b->milli;
 }
 
-/* Returns the lowest level that is not exceeded for at least the share `share` of the time, in GPUs. The levels are
-   sorted by size. */
+/* Returns a percentile of the levels over time, in GPUs: for at least the share `share` of the time, the level is at
+   most this value. The levels are sorted by size. */
 static double percentile(const struct level *levels, size_t count, int64_t all_us, double share) {
   double seen_us = 0;
   for (size_t i = 0; i < count; i++) {
@@ -86,8 +86,8 @@ static uint32_t list_of(const struct hr_trace *trace, uint32_t job) {
 }
 
 /* Sets the demand, the GPU hours and the largest job in `facts` to those of the jobs of one pool. These members must be
-   0 before. `pool_of`: the pool of each list of GPU types, then that of jobs without a type; NULL: the jobs of all
-   pools. Returns HR_OK or HR_NO_MEMORY. */
+   0 before. `pool_of`: the pool of the jobs with each list of GPU types; the last entry is the pool of the jobs without
+   a type. If it is NULL, the jobs of all pools are counted. Returns HR_OK or HR_NO_MEMORY. */
 static enum hr_status draft_demand(const struct hr_trace *trace, const uint32_t *pool_of, uint32_t pool,
                                    struct hr__draft_facts *facts) {
   size_t count = 0, most = 2 * (size_t)trace->n_jobs;
@@ -410,8 +410,9 @@ static void put_classes(struct hr__draft *draft, cJSON *scenario) {
                    "the trace, such as \"trace\": {\"classes\": {\"interactive\": \"JobName~^jupyter\"}}.");
   }
   if (draft->sells_spot)
-    hr__say(&note, " Assumed: a job that spot loses starts again from the beginning. If jobs write checkpoints, add "
-                   "\"checkpoint\": {\"policy\": \"interval\", \"interval_s\": 3600, \"write_s\": 60}.");
+    hr__say(&note,
+            " Assumed: a job that loses its spot nodes starts again from the beginning. If jobs write checkpoints, add "
+            "\"checkpoint\": {\"policy\": \"interval\", \"interval_s\": 3600, \"write_s\": 60}.");
   hr__draft_put_text(draft, scenario, "//classes", note.text);
   if (!draft->sells_spot) return;
   cJSON *classes = hr__draft_put(draft, scenario, "classes", cJSON_CreateObject());
@@ -456,8 +457,8 @@ static void put_policy(struct hr__draft *draft, cJSON *scenario) {
 enum { MAX_POOLS = 16, MAX_TYPE_BYTES = 100 };
 
 /* Returns the GPU type of the pool for a list of types. The first of these rules that yields a type applies:
-   1. the type of the list with the MIG profiles that most jobs request; of equal types, A100-80, otherwise the first
-      type in the catalogue;
+   1. the type of the list with the MIG profiles that most jobs request. If several types have the same number of jobs:
+      A100-80 if it is one of them, otherwise the first of them in the catalogue;
    2. of the types of the list, the last one in the catalogue;
    3. the list itself; if it is empty, A100-80. */
 static const char *guess_type(const struct hr__draft *draft, const char *list) {

@@ -8,7 +8,7 @@
  * pool. GPUs with shards, or with shares for MPS, become shared GPUs.
  *
  * A node may be in slurm.conf and in the output of commands; it is added once. A node must not be in two lines of
- * slurm.conf. Invariant: `nodes[i]` has the pool and the index of the node with name number i.
+ * slurm.conf. Names of nodes are numbered. Invariant: `nodes[i]` has the pool and the index of the node with name i.
  */
 
 #include "base/containers.h"
@@ -88,8 +88,8 @@ static enum hr_status note_shares(const struct hr__slurm_import *import, const s
   }
   return hr__slurm_note(
       import, line, error,
-      "each GPU has %lu shares, and jobs get the same speed with any of them. Read traces with --format "
-      "sacct:%s=%lu; in CSV, 'gpu_milli' has thousandths of a GPU",
+      "each GPU has %lu shares. It is assumed that the number of its shares does not change the speed of a job. Read "
+      "traces with --format sacct:%s=%lu; in CSV, 'gpu_milli' has thousandths of a GPU",
       of_gpu, node->shards ? "shards" : "mps", of_gpu);
 }
 
@@ -429,8 +429,8 @@ static enum hr_status note_weights(const struct hr__slurm_import *import, struct
     const struct hr__slurm_line line = {.path = hosts->path, .number = hosts->number};
     if (hosts->is_shown == import->lines[i - 1].is_shown && hosts->weight != import->lines[i - 1].weight)
       return hr__slurm_note(import, &line, error,
-                            "Weight only sorts the nodes: the smallest sufficient run of free nodes is taken, "
-                            "whatever its weight");
+                            "Weight only sorts the nodes. A job gets the shortest sequence of consecutive nodes with "
+                            "enough free GPUs, whatever their weights");
   }
   return HR_OK;
 }
@@ -539,8 +539,8 @@ static const struct hr__slurm_rule rules[] = {{"Nodes", "nodes", HR__SLURM_TEXT,
                                               {"DenyQos", "deny_qos", HR__SLURM_NAMES, NULL},
                                               {"TRESBillingWeights", "tres_billing_weights", HR__SLURM_WEIGHTS, NULL}};
 
-/* Keys that change decisions and are not modelled. A key changes nothing if its value is `neutral`, 0 or not set.
-   `neutral` NULL: no further value. `effect`: the effect of not modelling the key. */
+/* Keys that change decisions and are not modelled. A key changes nothing if it is not set, or if its value is 0 or
+   `neutral` (NULL: only 0). `effect`: the effect of not modelling the key. */
 static const struct {
   const char *key, *neutral, *effect;
 } unmodelled[] = {{"Alternate", NULL, "jobs do not go to another partition"},
@@ -755,8 +755,9 @@ static enum hr_status shift_reservations(const struct hr__slurm_import *import, 
     cJSON *start = cJSON_GetObjectItemCaseSensitive(entry, "start_s");
     if (start) cJSON_SetNumberValue(start, start->valuedouble - (double)import->first_start_s);
   }
-  if (hr_notes_add(import->notes, "reservations: 'start_s' counts from the start of the first reservation; add the "
-                                  "time from the beginning of the trace to each 'start_s'") == HR_OK)
+  if (hr_notes_add(import->notes, "reservations: 'start_s' counts from the start of the first reservation, but "
+                                  "must count from the start of the trace: to each 'start_s', add the seconds between "
+                                  "these two times") == HR_OK)
     return HR_OK;
   return hr_fail(error, HR_NO_MEMORY, "import: out of memory");
 }

@@ -42,7 +42,8 @@ static bool translate(struct hr__part *cluster, const struct hr_placement *from,
   return true;
 }
 
-/* Copies the free capacity of a pool. For counted allocation only: the free capacity of the nodes is shared. */
+/* Copies the free capacity of a pool. For counted allocation only. The free capacity by node needs no copy: the cluster
+   and the whole run use the same array. */
 static inline void copy_free(const struct hr__part *cluster, hr_pool pool) {
   struct hr_cluster *copy = &cluster->all->whole->cluster;
   struct hr__pool *in_copy = &copy->pools[pool.id + cluster->first_pool];
@@ -404,7 +405,8 @@ static enum hr_status check_clusters(const struct hr__engine *whole) {
     total_milli += view->total_milli;
     if (cluster->n_waiting != view->n_waiting || cluster->n_running != view->n_running ||
         cluster->allocated_milli != view->allocated_milli || cluster->total_milli != view->total_milli)
-      return hr__broken(whole, "cluster '%s': the whole run counts other jobs or GPUs", all->spec->at[i].name);
+      return hr__broken(whole, "cluster '%s': its numbers of jobs or GPUs differ from those that the run adds up",
+                        all->spec->at[i].name);
     if (cluster->engine.view.n_waiting == 0 && (cluster->waiting_milli || cluster->waiting_work != 0))
       return hr__broken(whole, "cluster '%s': no job waits, but the router counts some", all->spec->at[i].name);
     if (cluster->engine.view.n_running == 0 && cluster->releases.count)
@@ -492,7 +494,7 @@ static enum hr_status allocate(struct hr__engine *whole) {
   if (!all->at || !all->loads || !all->home || !all->flows || !all->number || !all->of_job ||
       (all->predicts && !all->expected_end_us))
     return hr__out_of_memory(whole);
-  _Static_assert(HR_NONE == UINT32_MAX, "no cluster has all bits set");
+  _Static_assert(HR_NONE == UINT32_MAX, "memset to 0xff stores HR_NONE, the value of jobs without a cluster");
   memset(all->of_job, 0xff, (size_t)trace->n_jobs * sizeof *all->of_job);
   return begin_times(all);
 }
@@ -668,7 +670,7 @@ bool hr__clusters_batteries(const struct hr__engine *whole, struct hr_battery_no
   return any;
 }
 
-/* Moves the clusters of the jobs and the figures by cluster to the result. */
+/* Transfers two things to the result: the column with the cluster of each job, and the figures of each cluster. */
 enum hr_status hr__clusters_result(struct hr__engine *whole, struct hr_result *result) {
   struct hr__clusters *all = whole->clusters;
   const uint32_t n = all->spec->count;

@@ -551,7 +551,7 @@ CONF
   printf '%s\n' 'NodeName=n1 Name=gpu File=/dev/nvidia[0-1]' 'NodeName=n1 Name=shard Count=8' 'Name=mps Count=200' >gres.conf
   try 0 import slurm slurm.conf gres.conf -o s.json
   json '.cluster.pools.map(p => [p.name, p.gpus_per_node, p.sharing])' '[["n1",2,"fraction"],["n2",2,"fraction"]]'
-  says stderr "slurm.conf:1: each GPU has 4 shares, and jobs get the same speed with any of them. Read traces with --format sacct:shards=4"
+  says stderr "slurm.conf:1: each GPU has 4 shares. It is assumed that the number of its shares does not change the speed of a job. Read traces with --format sacct:shards=4"
   says stderr "Read traces with --format sacct:mps=100"
   ! grep -q "is not modelled" stderr || fail "a note that shares are not modelled"
   cat >t.txt <<'SACCT'

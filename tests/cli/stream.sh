@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Streamed runs: equal starts and equal metrics, except quantiles, as in memory, but with much less memory.
+# Compares streamed runs with runs in memory. Starts and metrics are equal; quantiles differ slightly. Streamed runs use
+# much less memory.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -109,7 +110,8 @@ case_table() {
   done
 }
 
-# The trace is text, compressed, and read from a pipe. No files of text columns remain.
+# The trace is read as text, as compressed text and from a pipe. A run of such a trace writes the columns of the trace to
+# temporary files. It must remove these files.
 case_text() {
   small_scenario
   generated 20000

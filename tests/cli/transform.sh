@@ -54,10 +54,10 @@ case_losses_are_told() {
   small_trace
   try 0 trace convert t.csv -o t.swf --json done.json
   says stdout "written    t.swf"
-  says stderr "note: swf cannot store 'model': dropped, of 1 job"
-  says stderr "note: swf stores 'submit' in whole seconds: rounded, of 1 job"
-  says stderr "note: swf stores 'user' as numbers: numbered from 1, of 3 jobs"
-  says stderr "note: swf cannot store 1 job because of 'gpus': left out"
+  says stderr "note: 'model' of 1 job is dropped: swf cannot store it"
+  says stderr "note: 'submit' of 1 job is rounded: swf stores whole seconds"
+  says stderr "note: 'user' of 3 jobs is replaced by a number from 1: swf stores only numbers"
+  says stderr "note: 1 job left out: swf cannot store the value of 'gpus'"
   says done.json '"jobs": 3,'
   tr -d ' \n' <done.json >packed
   says packed '{"field":"model","loss":"dropped","jobs":1}'

@@ -5,9 +5,10 @@
 #
 #   digest.sh [--check-all] SOURCE HEADROOM...
 #
-# SOURCE: root of the source tree. HEADROOM: programs built by different compilers or at different levels. Only the
-# first program runs a whole real trace with --check, because --check takes ten times as long in a program with
-# sanitizers. With --check-all, all programs do.
+# SOURCE: root of the source tree. HEADROOM: programs built by different compilers or at different levels. All programs
+# run demo.json with and without --check, and a real trace without --check. Only the first program also runs the real
+# trace with --check, because --check takes ten times as long in a program with sanitizers. With --check-all, all
+# programs run the real trace with --check.
 set -eu
 
 check_all=

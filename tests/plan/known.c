@@ -58,8 +58,8 @@ static unsigned best_of_hunting(double reserved_usd, double offered, double marg
   return best;
 }
 
-/* The mean cost over the traces must be within three standard errors of the formula. It must not be within them if the
-   formula is 3 % higher, which shows that the test can fail. */
+/* The mean cost over the traces must be within three standard errors of the formula. It must not be within three
+   standard errors of 1.03 x the formula: this shows that the test can detect a difference of 3 %. */
 static void expect_mean(const double *costs, double formula) {
   double mean = 0, squares = 0;
   for (int i = 0; i < SEEDS; i++) mean += costs[i] / SEEDS;

@@ -97,4 +97,4 @@ static void random_comparison(void) {
   starve_all(SHARED_SPOT, DRAWN, "sjf", 2);
 }
 
-TEST_MAIN("plan: no memory", TEST(deterministic_comparison), TEST(random_comparison))
+TEST_MAIN("plan: comparisons and observers without memory", TEST(deterministic_comparison), TEST(random_comparison))

@@ -168,8 +168,8 @@ static void printed_mixes(void) {
     mixes[i] = (struct hr__tested_mix){.planned = {.objective = objectives[i]}, .n_met = met[i]};
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 0, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 1 && shown[2] == 4);
-  /* With an indifference zone of 1, mixes 1 and 2 cost as much as the choice. Mix 2 is printed, because it meets all
-     goals under more conditions than mix 1. */
+  /* The choice is mix 0. With an indifference zone of 1, mixes 1 and 2 count as equally expensive as the choice. Of
+     these two, mix 2 is printed, because it meets all goals under more conditions. */
   CU_ASSERT_EQUAL_FATAL(hr__robustness_shown(&tested_mixes, 1, shown), 3);
   CU_ASSERT(shown[0] == 0 && shown[1] == 2 && shown[2] == 4);
   /* If no mix meets all goals under more conditions than the choice, the mix that meets all goals except those in
@@ -194,9 +194,9 @@ static void split_cells_are_not_met(void) {
   CU_ASSERT_TRUE(!hr__held_meets(&held_here) && hr__held_is_over_dollars(&held_here));
 }
 
-/* Conditions with the spot markets of other records, for a pool of V100s on AWS: the records of V100s of any provider,
-   and the band of AWS's advisor with the most interruptions. A record of one region is not used if the provider has a
-   record for all regions. */
+/* Some conditions replace the spot market of a pool by a preset. For a pool of V100s on AWS, these presets are used:
+   the records of V100s of all providers, and the band of AWS's advisor with the most interruptions. A record of one
+   region is not used if the provider has a record for all regions. */
 static void plausible_presets(void) {
   struct hr_trace *trace = hourly(100, 1, 1800);
   struct hr_scenario *scenario = planned_scenario(spot_or_on_demand);

@@ -291,8 +291,9 @@ static void idle_cost_is_split_by_rule(void) {
 
 static void savings_are_split_like_costs(void) {
   struct priced *run = priced_create();
-  struct hr_savings_plan plan = {
-      8 * USD, 500000, NULL, NULL, 0, 0}; /* covers all usage of $16 an hour, so its cost is the fee of $16 minus $24 */
+  /* The plan costs $8 an hour, $16 in the two hours of the run. It replaces the on-demand charges: $16 an hour for an
+     hour and a half, $24. So its net cost is -$8. */
+  struct hr_savings_plan plan = {8 * USD, 500000, NULL, NULL, 0, 0};
   struct hr_cost_spec spec = {.plans = &plan, .n_plans = 1, .idle_split = HR_IDLE_SPLIT_PROPORTIONAL};
   struct hr_summary *summary = summary_under(run, &spec, NULL);
   expect_uusd(summary->costs->shared_uusd, -8 * USD);

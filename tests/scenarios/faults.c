@@ -211,7 +211,8 @@ static void errors_have_a_place(void) {
        "s.json:2:21: 'tier', 'nodes' or 'racks' is missing: what fails as one"},
       {FAULTS_OF("on-demand", RATE "\"crew\":2"), "s.json:2:30: nodes of the market on-demand are not repaired"},
       {FAULTS_OF("on-demand", "\"groups\":[{\"tier\":\"pool\"," RATE REPAIR "}]"),
-       "s.json:2:21: groups of nodes fail together only in pools with nodes of their own; the market on-demand of pool "
+       "s.json:2:21: groups of nodes that fail together need a pool whose nodes are not replaced; the market on-demand "
+       "of pool "
        "'p'"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -280,7 +280,8 @@ static void mixed_or_too_long_records_are_rejected(void) {
 #define TWENTY "1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,"
   CU_ASSERT(is_rejected("{\"metadata\": {\"gap_seconds\": 1e9}, \"data\": [" TWENTY TWENTY TWENTY TWENTY TWENTY
                         "1,0,1]}",
-                        "entry 100 of 'data' is 3,000 years on at 1000000000 s an entry"));
+                        "entry 100 of 'data' ends more than 3,000 years after the start, because "
+                        "'metadata.gap_seconds', the time between entries, is 1000000000 s"));
   CU_ASSERT(is_rejected("0,add,a\n2021-12-11, 11:11:30, 5\n", ":2: '2021-12-11, 11:11:30, 5' is not"));
   CU_ASSERT(is_rejected("2021-12-11, 11:11:30, 5\n90000,add,a\n", ":2: '90000,add,a' is not"));
 }

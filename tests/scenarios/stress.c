@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Stress of scenarios. In long runs, the interruption rates are multiplied by the requested factor, and the
- * availability is unchanged. Prices are exact. An outage withholds spot capacity for the requested share of the time. A
- * spot model is replaced. A GPU type is removed. A rejected stress changes nothing.
+ * availability is unchanged. Prices are multiplied by exactly the requested factor. An outage withholds spot capacity
+ * for the requested share of the time. A spot model is replaced. A GPU type is removed. A rejected stress changes
+ * nothing.
  */
 
 #include "loading.h"
@@ -131,8 +132,8 @@ static void rates_of_bathtub_models(void) {
       mean_h, sqrt(square - mean_h * mean_h)});
 }
 
-/* For each kind of duration: `up`, and `down` with a third of its mean. The interruption rate follows the factor, and
-   the availability remains 3/4. */
+/* Tests one model for each distribution of durations. The mean of `down` is a third of the mean of `up`. The
+   interruption rate is multiplied by the factor, and the availability remains 3/4. */
 static void rates_and_availability_of_on_off_models(void) {
   static const struct availability_model models[] = {
       {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"fixed\",\"mean_s\":7200},"
@@ -279,7 +280,8 @@ static double share_up(const char *text, const struct hr_spot_spec *as, double o
   return figures.node_hours / ((double)nodes * HOURS);
 }
 
-/* With periods of hours, the share in 100,000 hours has a standard error of about half a percentage point. */
+/* Nodes are up and down for hours at a time. So the share in 100,000 hours has a standard error of about half a
+   percentage point. */
 static void expect_share(double share, double expected) {
   if (fabs(share - expected) > 0.02) printf("\n  up for %.4f of the time, expected %.4f", share, expected);
   CU_ASSERT(fabs(share - expected) <= 0.02);
@@ -485,11 +487,11 @@ static void a_rejected_stress_changes_nothing(void) {
       {PRICED, stress_of(1, -1, 1, NULL),
        "s.json: spot_price, -1, is out of bounds; a number from 0 to 1000 is expected"},
       {PRICED, stress_of(1, 1, (double)NAN, NULL), "s.json: on_demand_price, nan, is out of bounds; ..."},
-      {rate, stress_of(101, 1, 1, NULL), "s.json: pool 'p', reclaims 101 times: 3636 an hour are more than 3600"},
+      {rate, stress_of(101, 1, 1, NULL), "s.json: pool 'p', interruptions x 101: 3636 per hour; the maximum is 3600"},
       {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"fixed\",\"mean_s\":60},"
                  "\"down\":{\"distribution\":\"fixed\",\"mean_s\":60}"),
        stress_of(240, 1, 1, NULL),
-       "s.json: pool 'p', reclaims 240 times: 'up' and 'down' together would last 0.5 s ..."},
+       "s.json: pool 'p', interruptions x 240: the means of 'up' and 'down' would add up to 0.5 s ..."},
       {TEXT_OF_POOLS("{\"name\":\"d\",\"gpu\":\"T4\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"on-demand\","
                      "\"usd_per_gpu_hour\":60000,\"boot_s\":0}"),
        stress_of(1, 1, 2, NULL), "s.json: pool 'd': a price of 120000 $ per GPU-hour is too high; at most 100000 $"},

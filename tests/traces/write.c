@@ -237,9 +237,9 @@ static void swf_rounds_to_whole_seconds(void) {
   CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_RENUMBERED, "tenant"), 0);
   struct hr_notes notes = {0};
   CU_ASSERT_EQUAL(hr_trace_loss_notes(&written, &notes), HR_OK);
-  CU_ASSERT(has_note(&notes, "swf cannot store 'model': dropped, of 1 job"));
-  CU_ASSERT(has_note(&notes, "swf stores 'submit' in whole seconds: rounded, of 2 jobs"));
-  CU_ASSERT(has_note(&notes, "swf cannot store 1 job because of 'gpus': left out"));
+  CU_ASSERT(has_note(&notes, "'model' of 1 job is dropped: swf cannot store it"));
+  CU_ASSERT(has_note(&notes, "'submit' of 2 jobs is rounded: swf stores whole seconds"));
+  CU_ASSERT(has_note(&notes, "1 job left out: swf cannot store the value of 'gpus'"));
   hr_notes_finish(&notes);
   hr_trace_destroy(trace);
 }

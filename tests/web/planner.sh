@@ -4,9 +4,12 @@
 #
 #   planner.sh HEADROOM NODE_MODULES [PART]
 #
-# PART: drops (only dropped files), services (only scenarios with services), state (only the order of choices and
-# responses), speed (only the time from a change of a slider to the repaint), shipped (only whether every shipped
-# scenario runs).
+# PART: the only part to test:
+#   drops     dropped files
+#   services  scenarios with services
+#   state     the page is consistent, whatever the order of choices and of responses
+#   speed     the time from a change of a slider to the repaint
+#   shipped   every shipped scenario runs
 what='the planner'
 # shellcheck source=tests/web/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"

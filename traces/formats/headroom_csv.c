@@ -74,8 +74,8 @@ static enum hr_status append_entry(struct hr_column_map *map, const char *field,
   return HR_OK;
 }
 
-/* If a map has no column for the tenant, the column of `queue` is used for the tenant: its entry has the field "tenant"
-   and the value "queue". If a map has both, they are separate fields. */
+/* If a map has a column for `queue` but none for the tenant, the column of `queue` is used for the tenant: the map has
+   an entry with the field "tenant" and the value "queue". If a map has columns for both, they are separate fields. */
 
 static struct hr_column_name *find_queue_as_tenant(const struct hr_column_map *map) {
   struct hr_column_name *tenant = find_entry(map, "tenant");
@@ -128,7 +128,8 @@ enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, c
   return hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
 }
 
-/* Parses "field=column" and adds it to `map`. `seen` contains the fields that earlier pairs of the same text set. */
+/* Parses "field=column" and adds it to `map` and to `seen`. `seen` contains the earlier pairs of the same text. It is
+   an error if one of them has the same field. */
 static enum hr_status add_pair(struct hr_column_map *map, struct hr_column_map *seen, char *pair,
                                struct hr_error *error) {
   char *equals = strchr(pair, '=');

@@ -395,15 +395,15 @@ static enum hr_status note_loss(const char *format, const struct hr_trace_loss *
   const char *s = n == 1 ? "" : "s";
   switch (loss->kind) {
   case HR_LOSS_DROPPED:
-    return hr_notes_add(notes, "%s cannot store '%s': dropped, of %" PRIu64 " job%s", format, loss->field, n, s);
+    return hr_notes_add(notes, "'%s' of %" PRIu64 " job%s is dropped: %s cannot store it", loss->field, n, s, format);
   case HR_LOSS_ROUNDED:
-    return hr_notes_add(notes, "%s stores '%s' in whole seconds: rounded, of %" PRIu64 " job%s", format, loss->field, n,
-                        s);
+    return hr_notes_add(notes, "'%s' of %" PRIu64 " job%s is rounded: %s stores whole seconds", loss->field, n, s,
+                        format);
   case HR_LOSS_RENUMBERED:
-    return hr_notes_add(notes, "%s stores '%s' as numbers: numbered from 1, of %" PRIu64 " job%s", format, loss->field,
-                        n, s);
+    return hr_notes_add(notes, "'%s' of %" PRIu64 " job%s is replaced by a number from 1: %s stores only numbers",
+                        loss->field, n, s, format);
   default:
-    return hr_notes_add(notes, "%s cannot store %" PRIu64 " job%s because of '%s': left out", format, n, s,
+    return hr_notes_add(notes, "%" PRIu64 " job%s left out: %s cannot store the value of '%s'", n, s, format,
                         loss->field);
   }
 }
@@ -419,8 +419,9 @@ enum hr_status hr_trace_loss_notes(const struct hr_trace_written *written, struc
 
 /*
  * Writes the Standard Workload Format, version 2.2 (D. Feitelson, Parallel Workloads Archive). Lines are in order of
- * submit time, as the format requires. Instants are rounded half up to seconds. An interval is the difference of two
- * rounded instants. A limit above 0 is written as at least 1 s, because 0 means no limit.
+ * submit time, as the format requires. Times are rounded half up to seconds. The wait is an exception: it is the
+ * difference of the rounded start and the rounded submit time. A limit above 0 is written as at least 1 s, because 0
+ * means no limit.
  */
 
 /* The numbers that are written in place of names, such as users. If all names are numbers, these numbers are written.
@@ -431,7 +432,7 @@ struct numbering {
 };
 
 _Static_assert(HR__N_FIELDS + 16 <= HR_MAX_LOSSES,
-               "each field has room for a dropped, a rounded and a renumbered loss");
+               "there is room for a dropped loss of each field, and for 16 other losses");
 
 struct swf_file {
   const struct hr_trace *trace;
@@ -543,8 +544,8 @@ static bool is_stored(size_t field) {
   return false;
 }
 
-/* Returns true if `field` is a bound of an elastic job that equals its request. The trace stores such bounds also
-   for jobs that are not elastic, so they are not a loss. */
+/* Returns true if `field` is the minimum or maximum number of GPUs of an elastic job, and equals the number that the
+   job requests. The trace stores such values also for jobs that are not elastic, so they are not a loss. */
 static bool is_no_bound(const struct hr_job_record *record, size_t field) {
   return hr__fields[field].kind == HR__GPU_BOUND &&
          memcmp((const char *)record + hr__fields[field].offset, &record->gpus, sizeof record->gpus) == 0;

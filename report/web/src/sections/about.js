@@ -13,9 +13,9 @@ const MEANINGS = [
   ['Cost of idle', 'cost of the pools minus the charges of their jobs'],
   [
     'A month',
-    '730 hours with the demand of the run: costs of on-demand and spot capacity are scaled from the submit window, all other costs from the whole run',
+    '730 hours with the demand of the run. Costs of on-demand and spot capacity are scaled from the submit window, all other costs from the whole run',
   ],
-  ['Fragmented', 'idle, but too small for a typical task: a request drawn from the most frequent ones of the trace'],
+  ['Fragmented', 'idle, but too small for a typical task. Typical tasks are the most frequent requests of the trace'],
   ['Digest', 'hash of the event log: equal digests mean equal runs'],
 ];
 
