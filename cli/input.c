@@ -187,6 +187,8 @@ void input_warn_rejected(const struct input *input, const struct hr_cluster_spec
 enum hr_status input_require_accepted(const struct input *input, const struct hr_rejections *rejections,
                                       struct hr_error *error) {
   if (!rejections->n_jobs || rejections->n_rejected < rejections->n_jobs) return HR_OK;
+  if (rejections->n_jobs == 1)
+    return hr_fail(error, HR_CHECK_FAILED, "%s: its only job was rejected", input->trace->source);
   return hr_fail(error, HR_CHECK_FAILED, "%s: all %" PRIu64 " jobs were rejected", input->trace->source,
                  rejections->n_jobs);
 }

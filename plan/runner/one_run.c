@@ -453,6 +453,20 @@ static enum hr_status note_router(const struct hr_scenario *scenario, const stru
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
+/* Notes how many jobs are submitted after the horizon, so that they are not part of the run. With services, the run may
+   begin before the first job, so nothing is noted. */
+static enum hr_status note_horizon(const struct hr_scenario *scenario, const struct hr_trace *trace,
+                                   struct hr_notes *notes, struct hr_error *error) {
+  uint64_t n_later = 0;
+  if (scenario->horizon_us == HR_NEVER_US || scenario->services) return HR_OK;
+  for (uint32_t job = 0; job < trace->n_jobs; job++) n_later += trace->submit_us[job] > scenario->horizon_us;
+  if (n_later == 0) return HR_OK;
+  const enum hr_status status =
+      hr_notes_add(notes, "horizon_s: %" PRIu64 " of %" PRIu32 " jobs are submitted after the horizon and are left out",
+                   n_later, trace->n_jobs);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
 /* With `mig_fallback`, notes how many jobs may run on other GPUs than they request. */
 static enum hr_status note_mig_fallback(const struct hr_scenario *scenario, const struct hr_trace *trace,
                                         struct hr_notes *notes, struct hr_error *error) {
@@ -478,6 +492,7 @@ enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const s
   if (status == HR_OK) status = note_deadlines(scenario, policy, notes, error);
   if (status == HR_OK) status = note_router(scenario, trace, notes, error);
   if (status == HR_OK) status = note_elastic(scenario, policy, trace, notes, error);
+  if (status == HR_OK) status = note_horizon(scenario, trace, notes, error);
   if (status == HR_OK) status = note_mig_fallback(scenario, trace, notes, error);
   if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
   if (status == HR_OK && !scenario->clusters && hr__power_budget_note(trace, &scenario->cluster, notes) != HR_OK)

@@ -652,18 +652,20 @@ static void put_goal(struct hr__draft *draft, cJSON *goals, double wait_s, const
   hr__draft_append(draft, goals, cJSON_CreateString(text));
 }
 
-/* Adds goals that bound the 95th percentile of waits by its recorded value: for each class or, without classes, for all
-   jobs. If the trace records no waits, the bound is one hour. */
+/* Adds goals that bound the 95th percentile of waits by its recorded value: for each class and, if some jobs have no
+   class, for all jobs. If the trace records no waits, the bound is one hour. */
 static void put_recorded_goals(struct hr__draft *draft, cJSON *goals) {
   const struct hr__draft_facts *facts = &draft->facts;
-  bool of_classes = false;
+  bool has_goal = false, lacks_class = false;
   for (uint32_t i = 0; i < facts->n_classes; i++) {
     const struct hr__draft_group *group = &facts->classes[i];
-    if (!group->name[0] || isnan(group->wait_p95_s) || group->gpu_hours <= 0) continue;
+    if (isnan(group->wait_p95_s) || group->gpu_hours <= 0) continue;
+    lacks_class = lacks_class || !group->name[0];
+    if (!group->name[0]) continue;
     put_goal(draft, goals, group->wait_p95_s, group->name);
-    of_classes = true;
+    has_goal = true;
   }
-  if (!of_classes) put_goal(draft, goals, isnan(facts->wait_p95_s) ? 3600 : facts->wait_p95_s, "");
+  if (!has_goal || lacks_class) put_goal(draft, goals, isnan(facts->wait_p95_s) ? 3600 : facts->wait_p95_s, "");
 }
 
 static void put_goals(struct hr__draft *draft, cJSON *plan) {
