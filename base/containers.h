@@ -58,6 +58,9 @@ static inline bool hr__array_grow(void *array, size_t needed, uint32_t *capacity
    arrays that share one capacity, and to free the unused part of an array. */
 #define HR__ARRAY_RESIZE(items, count) hr__array_resize(&(items), (count), sizeof *(items))
 
+/* Allocates an array of `count` zeroed items, and one more so that `count` may be 0. */
+#define HR__ARRAY_MAKE(items, count) (((items) = calloc((size_t)(count) + 1, sizeof *(items))) != NULL)
+
 /* A first-in, first-out queue of items of equal size. Each function takes the size of an item in `bytes`. A queue with
    all members 0 is empty. */
 struct hr__fifo {
@@ -124,6 +127,11 @@ struct hr_arena {
 static inline bool hr__arena_is_streamed(const struct hr_arena *arena) {
   return arena->job_columns.self != NULL;
 }
+
+/* Allocates an array of `count` zeroed items in an arena, and one more so that `count` may be 0. The macro takes the
+   variable that points to the items. The value of the expression is false if memory is exhausted. */
+#define HR__ARENA_ARRAY(arena, items, count)                                                                           \
+  (((items) = hr_arena_alloc((arena), ((size_t)(count) + 1) * sizeof *(items))) != NULL)
 
 /* Frees all memory. The arena is empty afterwards and can be used again. */
 void hr__arena_finish(struct hr_arena *arena);

@@ -42,11 +42,10 @@ struct hr_free_index *hr_free_index_create(struct hr_arena *arena, uint32_t n_no
   index->gpus_per_node = gpus_per_node;
   index->node_shape = hr__bitset_shape(n_nodes);
   index->level_shape = hr__bitset_shape(gpus_per_node + 1);
-  index->nodes_at = hr_arena_alloc(arena, n_levels * index->node_shape.n_words * sizeof *index->nodes_at);
-  index->levels = hr_arena_alloc(arena, index->level_shape.n_words * sizeof *index->levels);
-  index->count_at = hr_arena_alloc(arena, n_levels * sizeof *index->count_at);
-  index->free = hr_arena_alloc(arena, n_nodes * sizeof *index->free);
-  if (!index->nodes_at || !index->levels || !index->count_at || !index->free) return NULL;
+  if (!HR__ARENA_ARRAY(arena, index->nodes_at, n_levels * index->node_shape.n_words) ||
+      !HR__ARENA_ARRAY(arena, index->levels, index->level_shape.n_words) ||
+      !HR__ARENA_ARRAY(arena, index->count_at, n_levels) || !HR__ARENA_ARRAY(arena, index->free, n_nodes))
+    return NULL;
   for (uint32_t node = 0; node < n_nodes; node++) {
     index->free[node] = gpus_per_node;
     link_node(index, node, gpus_per_node);
@@ -119,14 +118,14 @@ static uint32_t room_of(const struct hr_group_index *groups, uint32_t group) {
 bool hr_free_index_add_groups(struct hr_arena *arena, struct hr_free_index *index, uint32_t nodes_per_group) {
   for (struct hr_group_index *each = index->groups; each; each = each->next)
     if (each->nodes_per_group == nodes_per_group) return true;
-  struct hr_group_index *groups = hr_arena_alloc(arena, sizeof *groups);
+  struct hr_group_index *groups;
   uint32_t n_groups = (index->n_nodes + nodes_per_group - 1) / nodes_per_group;
-  if (!groups) return false;
+  if (!HR__ARENA_ARRAY(arena, groups, 1)) return false;
   groups->nodes_per_group = nodes_per_group;
   groups->n_levels = index->gpus_per_node + 1;
-  groups->count = hr_arena_alloc(arena, (size_t)n_groups * groups->n_levels * sizeof *groups->count);
+  if (!HR__ARENA_ARRAY(arena, groups->count, (size_t)n_groups * groups->n_levels)) return false;
   groups->by_room = hr_free_index_create(arena, n_groups, nodes_per_group * index->gpus_per_node);
-  if (!groups->count || !groups->by_room) return false;
+  if (!groups->by_room) return false;
   for (uint32_t node = 0; node < index->n_nodes; node++)
     groups->count[(size_t)(node / nodes_per_group) * groups->n_levels + index->free[node]]++;
   for (uint32_t group = 0; group < n_groups; group++) hr_free_index_set(groups->by_room, group, room_of(groups, group));
@@ -199,8 +198,7 @@ static enum hr_status init_elastic(struct hr__pool *pool, struct hr_arena *arena
   uint32_t n_nodes = pool->spec->nodes;
   pool->comes_and_goes = true;
   pool->shape = hr__bitset_shape(n_nodes);
-  pool->off = hr_arena_alloc(arena, pool->shape.n_words * sizeof *pool->off);
-  if (!pool->off) return HR_NO_MEMORY;
+  if (!HR__ARENA_ARRAY(arena, pool->off, pool->shape.n_words)) return HR_NO_MEMORY;
   if (!begins_off(pool->spec)) return HR_OK;
   if (pool->spec->market.market == HR_MARKET_SPOT)
     pool->reclaims_per_h = 3600 / hr__spot_mean_life_s(&pool->spec->market.spot);
@@ -237,10 +235,8 @@ static bool any_comes_and_goes(const struct hr_cluster *cluster) {
 
 static enum hr_status init_nodes(struct hr_cluster *cluster, struct hr_arena *arena) {
   bool some_come_and_go = any_comes_and_goes(cluster);
-  cluster->node_free_milli = hr_arena_alloc(arena, cluster->n_nodes * sizeof *cluster->node_free_milli);
-  if (!cluster->node_free_milli) return HR_NO_MEMORY;
-  if (some_come_and_go && !(cluster->nodes = hr_arena_alloc(arena, cluster->n_nodes * sizeof *cluster->nodes)))
-    return HR_NO_MEMORY;
+  if (!HR__ARENA_ARRAY(arena, cluster->node_free_milli, cluster->n_nodes)) return HR_NO_MEMORY;
+  if (some_come_and_go && !HR__ARENA_ARRAY(arena, cluster->nodes, cluster->n_nodes)) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr__pool *pool = &cluster->pools[i];
     for (uint32_t node = pool->first_node.id; node < pool->first_node.id + pool->spec->nodes; node++) {
@@ -282,8 +278,7 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
                                 const struct hr_trace *trace, const struct hr_class_spec *classes,
                                 const struct hr__speed_table *speeds) {
   *cluster = (struct hr_cluster){.spec = spec, .trace = trace, .classes = classes};
-  cluster->pools = hr_arena_alloc(arena, spec->n_pools * sizeof *cluster->pools);
-  if (!cluster->pools) return HR_NO_MEMORY;
+  if (!HR__ARENA_ARRAY(arena, cluster->pools, spec->n_pools)) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < spec->n_pools; i++)
     if (init_pool(cluster, arena, &spec->pools[i]) != HR_OK) return HR_NO_MEMORY;
   while (cluster->n_nodes > 0 && spec->pools[cluster->first_pool.id].nodes == 0) cluster->first_pool.id++;

@@ -420,8 +420,7 @@ enum hr_status hr__speeds_init(struct hr__speed_table *speeds, struct hr_arena *
   if (!table) return HR_OK;
   speeds->min_ppm = min_ppm(table, cluster);
   speeds->row_of = hr_arena_alloc_by_job(arena, trace->n_jobs, sizeof *speeds->row_of);
-  speeds->spans = hr_arena_alloc(arena, ((size_t)trace->models.count + 1) * sizeof *speeds->spans);
-  if (!speeds->row_of || !speeds->spans) return HR_NO_MEMORY;
+  if (!HR__ARENA_ARRAY(arena, speeds->spans, trace->models.count) || !speeds->row_of) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < trace->models.count; i++) speeds->spans[i] = rows_of(table, trace->models.text[i]);
   for (uint32_t job = 0; job < trace->n_jobs && !hr__arena_is_streamed(arena); job++)
     hr__speeds_find_row(speeds, trace, (hr_job){job});
@@ -538,8 +537,7 @@ enum hr_status hr__network_init(struct hr__network_speeds *network, struct hr_ar
   for (uint32_t i = 0; i < table->n_rows; i++)
     if (table->rows[i].speed_ppm < network->min_ppm) network->min_ppm = table->rows[i].speed_ppm;
   size_t n_models = (size_t)trace->models.count + 1;
-  network->spans = hr_arena_alloc(arena, n_models * HR_N_NETWORKS * sizeof *network->spans);
-  if (!network->spans) return HR_NO_MEMORY;
+  if (!HR__ARENA_ARRAY(arena, network->spans, n_models * HR_N_NETWORKS)) return HR_NO_MEMORY;
   for (size_t model = 0; model < n_models; model++)
     for (unsigned links = 0; links < HR_N_NETWORKS; links++)
       network->spans[model * HR_N_NETWORKS + links] = hr_network_span_of(

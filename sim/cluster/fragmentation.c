@@ -190,19 +190,16 @@ static void find_steps(struct needs *needs) {
 
 static bool make_needs(struct hr_fragmentation *f, struct hr_arena *arena, uint32_t pool) {
   struct needs *needs = &f->needs[pool];
-  size_t count = (size_t)f->typical->count + 1;
-  needs->need = hr_arena_alloc(arena, count * sizeof *needs->need);
-  needs->group = hr_arena_alloc(arena, count * sizeof *needs->group);
-  needs->wide = hr_arena_alloc(arena, count * sizeof *needs->wide);
-  needs->reached = hr_arena_alloc(arena, (HR_WHOLE_GPU_MILLI + 1) * sizeof *needs->reached);
-  if (!needs->need || !needs->group || !needs->wide || !needs->reached) return false;
+  uint32_t count = f->typical->count;
+  if (!HR__ARENA_ARRAY(arena, needs->need, count) || !HR__ARENA_ARRAY(arena, needs->group, count) ||
+      !HR__ARENA_ARRAY(arena, needs->wide, count) || !HR__ARENA_ARRAY(arena, needs->reached, HR_WHOLE_GPU_MILLI + 1))
+    return false;
   find_needs(f, needs, pool);
   find_steps(needs);
   needs->n_rows = f->n_levels < MAX_ROWS ? f->n_levels + 1 : MAX_ROWS;
   needs->row_size = needs->n_steps + 1 + needs->n_wide * (f->inventory->max_gpus + 1);
-  needs->row_level = hr_arena_alloc(arena, needs->n_rows * sizeof *needs->row_level);
-  needs->rows = hr_arena_alloc(arena, (size_t)needs->n_rows * needs->row_size * sizeof *needs->rows);
-  return needs->row_level && needs->rows;
+  return HR__ARENA_ARRAY(arena, needs->row_level, needs->n_rows) &&
+         HR__ARENA_ARRAY(arena, needs->rows, (size_t)needs->n_rows * needs->row_size);
 }
 
 static bool make_all_needs(struct hr_fragmentation *f, struct hr_arena *arena) {
@@ -498,9 +495,7 @@ struct hr_typical_pods *hr_typical_pods_create(struct hr_arena *arena, const str
   struct fragmentation_group *groups = hr_arena_alloc(arena, ((size_t)requests->count + 1) * sizeof *groups);
   if (!typical || !groups) return NULL;
   uint32_t count = group_pods(requests, groups);
-  typical->request = hr_arena_alloc(arena, ((size_t)count + 1) * sizeof *typical->request);
-  typical->pods = hr_arena_alloc(arena, ((size_t)count + 1) * sizeof *typical->pods);
-  if (!typical->request || !typical->pods) return NULL;
+  if (!HR__ARENA_ARRAY(arena, typical->request, count) || !HR__ARENA_ARRAY(arena, typical->pods, count)) return NULL;
   qsort(groups, count, sizeof *groups, by_frequency);
   choose(typical, groups, count);
   return typical;

@@ -326,8 +326,8 @@ static bool has_profile(const struct hr_pool_spec *pool, const char *profile) {
 static enum hr_status sets_of_parts(struct hr__accepts *accepts, struct hr_arena *arena,
                                     const struct hr_cluster_spec *cluster, const struct hr_names *profiles) {
   struct hr__pool_sets *sets = &accepts->by_part;
-  accepts->set_of_profile = hr_arena_alloc(arena, ((size_t)profiles->count + 1) * sizeof *accepts->set_of_profile);
-  if (!accepts->set_of_profile || sets_init(sets, arena, cluster->n_pools, (size_t)profiles->count + 2) != HR_OK)
+  if (!HR__ARENA_ARRAY(arena, accepts->set_of_profile, (size_t)profiles->count + 1) ||
+      sets_init(sets, arena, cluster->n_pools, (size_t)profiles->count + 2) != HR_OK)
     return HR_NO_MEMORY;
   memset(sets_draft(sets), true, cluster->n_pools);
   (void)sets_intern(sets);
@@ -373,9 +373,8 @@ static void add_memory(struct hr__accepts *accepts, uint32_t memory_mib) {
 static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_arena *arena,
                                        const struct hr_cluster_spec *cluster) {
   size_t max_sets = (size_t)cluster->n_pools + 1;
-  accepts->memory_mib = hr_arena_alloc(arena, max_sets * sizeof *accepts->memory_mib);
-  accepts->set_of_memory = hr_arena_alloc(arena, max_sets * sizeof *accepts->set_of_memory);
-  if (!accepts->memory_mib || !accepts->set_of_memory ||
+  if (!HR__ARENA_ARRAY(arena, accepts->memory_mib, max_sets) ||
+      !HR__ARENA_ARRAY(arena, accepts->set_of_memory, max_sets) ||
       sets_init(&accepts->by_memory, arena, cluster->n_pools, max_sets) != HR_OK)
     return HR_NO_MEMORY;
   for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
@@ -396,8 +395,9 @@ static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_aren
   const struct hr_speeds *table = accepts->speeds->table;
   uint32_t n_rows = table ? table->n_rows + 1 : 0;
   struct hr__pool_sets *sets = &accepts->by_speed;
-  accepts->set_of_rows = hr_arena_alloc(arena, ((size_t)n_rows + 1) * sizeof *accepts->set_of_rows);
-  if (!accepts->set_of_rows || sets_init(sets, arena, n_pools, (size_t)n_rows + 1) != HR_OK) return HR_NO_MEMORY;
+  if (!HR__ARENA_ARRAY(arena, accepts->set_of_rows, (size_t)n_rows + 1) ||
+      sets_init(sets, arena, n_pools, (size_t)n_rows + 1) != HR_OK)
+    return HR_NO_MEMORY;
   memset(sets_draft(sets), true, n_pools);
   (void)sets_intern(sets);
   for (uint32_t row = 0; row < n_rows; row++) {
@@ -522,8 +522,8 @@ enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *ar
     return HR_NO_MEMORY;
   size_t n_classes = (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count *
                      accepts->by_speed.count * accepts->by_part.count * accepts->by_memory.count;
-  accepts->class_of = hr_arena_alloc(arena, n_classes * sizeof *accepts->class_of);
-  if (!accepts->class_of || sets_init(&accepts->classes, arena, cluster->n_pools, n_classes) != HR_OK)
+  if (!HR__ARENA_ARRAY(arena, accepts->class_of, n_classes) ||
+      sets_init(&accepts->classes, arena, cluster->n_pools, n_classes) != HR_OK)
     return HR_NO_MEMORY;
   make_classes(accepts, cluster, false);
   make_classes(accepts, cluster, true);
@@ -774,8 +774,7 @@ static uint32_t compute_milli(const struct hr_mig_type *type, uint32_t profile) 
 
 static bool read_name(const struct mig_needs *needs, const char *text, struct mig_name *name) {
   const struct hr_cluster_spec *cluster = needs->cluster;
-  name->profile = hr_arena_alloc(needs->arena, cluster->n_pools * sizeof *name->profile);
-  if (!name->profile) return false;
+  if (!HR__ARENA_ARRAY(needs->arena, name->profile, cluster->n_pools)) return false;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_mig_spec *mig = split_of(cluster, i);
     uint32_t profile;
@@ -794,9 +793,9 @@ static enum hr_status mig_needs_init(struct mig_needs *needs, struct hr_arena *a
   for (uint32_t i = 0; cluster && i < cluster->n_pools; i++) any = any || split_of(cluster, i);
   *needs = (struct mig_needs){.arena = arena, .cluster = any ? cluster : NULL};
   if (!any) return HR_OK;
-  needs->scratch = hr_arena_alloc(arena, cluster->n_pools * sizeof *needs->scratch);
-  needs->name = hr_arena_alloc(arena, ((size_t)trace->mig_profiles.count + 1) * sizeof *needs->name);
-  if (!needs->scratch || !needs->name) return HR_NO_MEMORY;
+  if (!HR__ARENA_ARRAY(arena, needs->scratch, cluster->n_pools) ||
+      !HR__ARENA_ARRAY(arena, needs->name, (size_t)trace->mig_profiles.count + 1))
+    return HR_NO_MEMORY;
   for (uint32_t i = 0; i < trace->mig_profiles.count; i++)
     if (!read_name(needs, trace->mig_profiles.text[i], &needs->name[i])) return HR_NO_MEMORY;
   return HR_OK;

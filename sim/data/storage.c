@@ -399,8 +399,7 @@ static struct hr__caches *caches_create(struct hr_arena *arena, uint32_t n_nodes
   struct hr__caches *caches = hr_arena_alloc(arena, sizeof *caches);
   if (!caches) return NULL;
   caches->n_sets = n_sets;
-  caches->entries = hr_arena_alloc(arena, ((size_t)n_nodes * n_sets + 1) * sizeof *caches->entries);
-  return caches->entries ? caches : NULL;
+  return HR__ARENA_ARRAY(arena, caches->entries, (size_t)n_nodes * n_sets) ? caches : NULL;
 }
 
 /* Returns whether a slice is the first slice on its node. Slices on the same node are adjacent in a placement. */
@@ -681,15 +680,15 @@ static bool allocate(struct hr__engine *owner, struct hr__data *data) {
   const size_t n_paths = (size_t)spec->n_storage * (spec->n_links + 1) * (spec->n_storage + 1);
   flows->n_flows = data->n_jobs + (uint32_t)n_replicas;
   shares->n_resources = spec->n_storage + spec->n_links;
-#define TAKE(member, count)                                                                                            \
-  (((member) = hr_arena_alloc(&owner->arena, ((count) + (size_t)1) * sizeof *(member))) != NULL)
-  return TAKE(flows->flows, flows->n_flows) && TAKE(flows->paths, n_paths) && TAKE(shares->paths, n_paths) &&
-         TAKE(data->paths, n_paths) && TAKE(shares->capacity, shares->n_resources) &&
-         TAKE(shares->left, shares->n_resources) && TAKE(shares->level, shares->n_resources) &&
-         TAKE(data->readers, data->n_jobs) && TAKE(data->replicas, n_replicas) &&
-         TAKE(data->route, (size_t)spec->n_sets * spec->n_pools) &&
-         TAKE(data->set_of_name, owner->trace->data_sets.count);
-#undef TAKE
+  struct hr_arena *arena = &owner->arena;
+  return HR__ARENA_ARRAY(arena, flows->flows, flows->n_flows) && HR__ARENA_ARRAY(arena, flows->paths, n_paths) &&
+         HR__ARENA_ARRAY(arena, shares->paths, n_paths) && HR__ARENA_ARRAY(arena, data->paths, n_paths) &&
+         HR__ARENA_ARRAY(arena, shares->capacity, shares->n_resources) &&
+         HR__ARENA_ARRAY(arena, shares->left, shares->n_resources) &&
+         HR__ARENA_ARRAY(arena, shares->level, shares->n_resources) &&
+         HR__ARENA_ARRAY(arena, data->readers, data->n_jobs) && HR__ARENA_ARRAY(arena, data->replicas, n_replicas) &&
+         HR__ARENA_ARRAY(arena, data->route, (size_t)spec->n_sets * spec->n_pools) &&
+         HR__ARENA_ARRAY(arena, data->set_of_name, owner->trace->data_sets.count);
 }
 
 static bool allocate_result(struct hr__data *data) {
@@ -697,10 +696,8 @@ static bool allocate_result(struct hr__data *data) {
   result->n_storage = data->spec->n_storage;
   result->n_links = data->spec->n_links;
   result->spec = data->spec;
-  result->replicas = calloc((size_t)data->spec->n_sets * data->spec->n_storage + 1, sizeof *result->replicas);
-  result->storage = calloc((size_t)result->n_storage + 1, sizeof *result->storage);
-  result->links = calloc((size_t)result->n_links + 1, sizeof *result->links);
-  return result->storage && result->links && result->replicas;
+  return HR__ARRAY_MAKE(result->replicas, (size_t)data->spec->n_sets * data->spec->n_storage) &&
+         HR__ARRAY_MAKE(result->storage, result->n_storage) && HR__ARRAY_MAKE(result->links, result->n_links);
 }
 
 static void set_capacities(struct hr__data *data) {

@@ -365,8 +365,7 @@ enum hr_status hr__account_check(const struct hr__engine *engine, uint32_t job) 
 /* ---- Checkpoints: storage --------------------------------------------------------------------------- */
 
 enum hr_status hr__storage_init(struct hr__engine *engine) {
-  engine->storage = hr_arena_alloc(&engine->arena, engine->cluster.n_pools * sizeof *engine->storage);
-  if (!engine->storage) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, engine->storage, engine->cluster.n_pools)) return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
     engine->storage[i].mib_s = engine->cluster.pools[i].spec->storage_mib_s;
   return HR_OK;

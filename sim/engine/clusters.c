@@ -277,10 +277,10 @@ static enum hr_status begin_times(struct hr__clusters *all) {
   while (n >> 2 * all->block_bits) all->block_bits++;
   all->n_blocks = (n >> all->block_bits) + 1;
   const size_t room = (size_t)all->n_blocks << all->block_bits;
-  all->next_us = hr_arena_alloc(&all->whole->arena, room * sizeof *all->next_us);
-  all->first_us = hr_arena_alloc(&all->whole->arena, all->n_blocks * sizeof *all->first_us);
-  all->awake = hr_arena_alloc(&all->whole->arena, (n + 63) / 64 * sizeof *all->awake);
-  if (!all->next_us || !all->first_us || !all->awake) return hr__out_of_memory(all->whole);
+  if (!HR__ARENA_ARRAY(&all->whole->arena, all->next_us, room) ||
+      !HR__ARENA_ARRAY(&all->whole->arena, all->first_us, all->n_blocks) ||
+      !HR__ARENA_ARRAY(&all->whole->arena, all->awake, (n + 63) / 64))
+    return hr__out_of_memory(all->whole);
   for (size_t i = 0; i < room; i++) all->next_us[i] = HR_NEVER_US;
   for (uint32_t block = 0; block < all->n_blocks; block++) all->first_us[block] = HR_NEVER_US;
   return HR_OK;
@@ -475,22 +475,20 @@ enum hr_status hr__clusters_loop(struct hr__engine *whole) {
 
 static enum hr_status allocate(struct hr__engine *whole) {
   const struct hr_trace *trace = whole->trace;
-  struct hr__clusters *all = hr_arena_alloc(&whole->arena, sizeof *all);
-  if (!all) return hr__out_of_memory(whole);
+  struct hr__clusters *all;
+  if (!HR__ARENA_ARRAY(&whole->arena, all, 1)) return hr__out_of_memory(whole);
   whole->clusters = all;
   *all = (struct hr__clusters){.spec = whole->config->clusters, .whole = whole};
   const uint32_t n = all->spec->count;
-  all->at = hr_arena_alloc(&whole->arena, n * sizeof *all->at);
-  all->loads = hr_arena_alloc(&whole->arena, n * sizeof *all->loads);
-  all->home = hr_arena_alloc(&whole->arena, (trace->tenants.count + (size_t)1) * sizeof *all->home);
-  all->flows = hr_arena_alloc(&whole->arena, (size_t)n * n * sizeof *all->flows);
+  const bool made = HR__ARENA_ARRAY(&whole->arena, all->at, n) && HR__ARENA_ARRAY(&whole->arena, all->loads, n) &&
+                    HR__ARENA_ARRAY(&whole->arena, all->home, trace->tenants.count + (size_t)1) &&
+                    HR__ARENA_ARRAY(&whole->arena, all->flows, (size_t)n * n);
   all->number = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->number);
   all->predicts = hr_job_router_predicts(&all->spec->router);
   if (all->predicts)
     all->expected_end_us = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->expected_end_us);
   all->of_job = malloc(((size_t)trace->n_jobs + 1) * sizeof *all->of_job);
-  if (!all->at || !all->loads || !all->home || !all->flows || !all->number || !all->of_job ||
-      (all->predicts && !all->expected_end_us))
+  if (!made || !all->number || !all->of_job || (all->predicts && !all->expected_end_us))
     return hr__out_of_memory(whole);
   _Static_assert(HR_NONE == UINT32_MAX, "no cluster has all bits set");
   memset(all->of_job, 0xff, (size_t)trace->n_jobs * sizeof *all->of_job);
@@ -672,8 +670,7 @@ bool hr__clusters_batteries(const struct hr__engine *whole, struct hr_battery_no
 enum hr_status hr__clusters_result(struct hr__engine *whole, struct hr_result *result) {
   struct hr__clusters *all = whole->clusters;
   const uint32_t n = all->spec->count;
-  result->clusters = calloc(n, sizeof *result->clusters);
-  if (!result->clusters) return hr__out_of_memory(whole);
+  if (!HR__ARRAY_MAKE(result->clusters, n)) return hr__out_of_memory(whole);
   result->n_clusters = n;
   for (uint32_t i = 0; i < n; i++) {
     result->clusters[i] = all->at[i].result;

@@ -505,8 +505,8 @@ struct hr__node_victim {
 enum hr_status hr__restarts_init(struct hr__engine *engine) {
   if (!(engine->abilities & HR_POLICY_PREEMPTS)) return HR_OK;
   engine->restart_marks = HR__JOB_COLUMN(engine, restart_marks);
-  engine->node_victims = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->node_victims);
-  if (!engine->restart_marks || !engine->node_victims) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, engine->node_victims, engine->cluster.n_nodes) || !engine->restart_marks)
+    return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < engine->cluster.n_nodes; i++) engine->node_victims[i].at_us = HR_NEVER_US;
   return HR_OK;
 }

@@ -340,8 +340,8 @@ static enum hr_status find_rules(struct hr__clusters *all) {
   const struct hr_job_router_spec *router = &all->spec->router;
   const struct hr_names *tenants = &all->whole->trace->tenants;
   if (router->kind != HR_JOB_ROUTER_AFFINITY) return HR_OK;
-  all->rule = hr_arena_alloc(&all->whole->arena, ((size_t)tenants->count + 1) * HR_N_CLASSES * sizeof *all->rule);
-  if (!all->rule) return hr__out_of_memory(all->whole);
+  if (!HR__ARENA_ARRAY(&all->whole->arena, all->rule, ((size_t)tenants->count + 1) * HR_N_CLASSES))
+    return hr__out_of_memory(all->whole);
   for (uint32_t name = 0; name <= tenants->count; name++)
     for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++)
       for (uint32_t i = router->n_rules; i-- > 0;)
@@ -366,8 +366,7 @@ static enum hr_status create_plugin(struct hr__clusters *all) {
   const uint32_t n = all->spec->count;
   if (router->kind != HR_JOB_ROUTER_PLUGIN) return HR_OK;
   const char **names = hr_arena_alloc(&whole->arena, n * sizeof *names);
-  all->plugin.clusters = hr_arena_alloc(&whole->arena, n * sizeof *all->plugin.clusters);
-  if (!names || !all->plugin.clusters) return hr__out_of_memory(whole);
+  if (!HR__ARENA_ARRAY(&whole->arena, all->plugin.clusters, n) || !names) return hr__out_of_memory(whole);
   for (uint32_t i = 0; i < n; i++) names[i] = all->spec->at[i].name;
   const struct hr_router_env env = {.size = sizeof env,
                                     .arena = &whole->arena,
@@ -392,14 +391,13 @@ enum hr_status hr__routing_begin(struct hr__clusters *all) {
   struct hr_arena *arena = &all->whole->arena;
   struct hr__offers *offers = &all->offers;
   const uint32_t n = all->spec->count;
-  offers->traits = hr_arena_alloc(arena, HR__OFFER_ROWS * sizeof *offers->traits);
-  offers->slot = hr_arena_alloc(arena, HR__OFFER_SLOTS * sizeof *offers->slot);
-  offers->plain = hr_arena_alloc(arena, HR__PLAIN_GPUS * sizeof *offers->plain);
-  offers->price = hr_arena_alloc(arena, (HR__OFFER_ROWS + 1) * (size_t)n * sizeof *offers->price);
-  offers->same_as = hr_arena_alloc(arena, (HR__OFFER_ROWS + 1) * sizeof *offers->same_as);
-  offers->asked = HR_NONE;
-  if (!offers->traits || !offers->slot || !offers->plain || !offers->price || !offers->same_as)
+  if (!HR__ARENA_ARRAY(arena, offers->traits, HR__OFFER_ROWS) ||
+      !HR__ARENA_ARRAY(arena, offers->slot, HR__OFFER_SLOTS) ||
+      !HR__ARENA_ARRAY(arena, offers->plain, HR__PLAIN_GPUS) ||
+      !HR__ARENA_ARRAY(arena, offers->price, (HR__OFFER_ROWS + 1) * (size_t)n) ||
+      !HR__ARENA_ARRAY(arena, offers->same_as, HR__OFFER_ROWS + 1))
     return hr__out_of_memory(all->whole);
+  offers->asked = HR_NONE;
   for (uint32_t i = 0; i < n; i++) {
     const struct hr__engine *engine = &all->at[i].engine;
     all->at[i].has_kinds = !engine->cluster.tiers_within && !prices_change(&engine->cluster);

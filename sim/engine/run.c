@@ -387,8 +387,7 @@ static enum hr_status run_loop(struct hr__engine *engine) {
 
 static enum hr_status allocate_jobs(struct hr__engine *engine) {
   uint32_t n_jobs = engine->trace->n_jobs;
-  engine->pool_accounting = calloc(engine->config->cluster->n_pools + 1, sizeof *engine->pool_accounting);
-  if (!engine->pool_accounting) return hr__out_of_memory(engine);
+  if (!HR__ARRAY_MAKE(engine->pool_accounting, engine->config->cluster->n_pools)) return hr__out_of_memory(engine);
   const uint32_t n_outages = hr_outages_count(engine->config->cluster->pools, engine->config->cluster->n_pools);
   if (n_outages) engine->outages = calloc(n_outages, sizeof *engine->outages);
   if (n_outages && !engine->outages) return hr__out_of_memory(engine);

@@ -115,8 +115,7 @@ static int by_models(const void *a, const void *b) {
 /* Creates the pair table of a pool. Pairs with a model that is not in the trace are omitted. */
 static enum hr_status bind_pairs(struct hr__engine *engine, const struct hr_pool_spec *spec,
                                  struct hr__pair_table *table) {
-  table->of = hr_arena_alloc(&engine->arena, ((size_t)spec->n_pairs + 1) * sizeof *table->of);
-  if (!table->of) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, table->of, spec->n_pairs)) return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < spec->n_pairs; i++) {
     uint32_t model = number_of(&engine->trace->models, spec->pairs[i].model);
     uint32_t with = number_of(&engine->trace->models, spec->pairs[i].with);
@@ -129,8 +128,7 @@ static enum hr_status bind_pairs(struct hr__engine *engine, const struct hr_pool
 
 static enum hr_status bind_all_pairs(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
-  engine->pairs = hr_arena_alloc(&engine->arena, cluster->n_pools * sizeof *engine->pairs);
-  if (!engine->pairs) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, engine->pairs, cluster->n_pools)) return hr__out_of_memory(engine);
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++)
     status = bind_pairs(engine, cluster->pools[i].spec, &engine->pairs[i]);
@@ -292,9 +290,8 @@ static enum hr_status init_reconfiguration(struct hr__engine *engine) {
   }
   if (longest_us == 0) return HR_OK;
   engine->longest_lead_us = longest_us;
-  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus + 1;
-  engine->split_us = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->split_us);
-  return engine->split_us ? HR_OK : hr__out_of_memory(engine);
+  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus;
+  return HR__ARENA_ARRAY(&engine->arena, engine->split_us, n_gpus) ? HR_OK : hr__out_of_memory(engine);
 }
 
 /* Returns the time until the instance of a slice is ready. If a GPU with a layout is being reconfigured, the job waits
@@ -329,8 +326,7 @@ static enum hr_status init_claims(struct hr__engine *engine) {
   }
   if (!any || !cluster->inventory) return HR_OK;
   size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus;
-  engine->claims.of_gpu = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->claims.of_gpu);
-  if (!engine->claims.of_gpu) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, engine->claims.of_gpu, n_gpus)) return hr__out_of_memory(engine);
   for (size_t i = 0; i < n_gpus; i++) {
     const struct hr_pool_spec *spec = cluster->pools[cluster->inventory->pool[i / cluster->inventory->max_gpus]].spec;
     engine->claims.of_gpu[i].left_mib = spec->gpu_mem_mib;
@@ -363,8 +359,7 @@ static enum hr_status init_speeds(struct hr__engine *engine) {
   if (!engine->interferes) return HR_OK;
   if (bind_all_pairs(engine) != HR_OK) return HR_NO_MEMORY;
   if (engine->residents.first) return HR_OK;
-  engine->residents.first = hr_arena_alloc(&engine->arena, cluster->n_nodes * sizeof *engine->residents.first);
-  return engine->residents.first ? HR_OK : hr__out_of_memory(engine);
+  return HR__ARENA_ARRAY(&engine->arena, engine->residents.first, cluster->n_nodes) ? HR_OK : hr__out_of_memory(engine);
 }
 
 /* Must be called after the initialization of markets, which may already have allocated the lists of residents. */

@@ -771,8 +771,8 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
 
 static enum hr_status allocate(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
-  struct hr__faults *faults = hr_arena_alloc(&engine->arena, sizeof *faults);
-  if (!faults) return hr__out_of_memory(engine);
+  struct hr__faults *faults;
+  if (!HR__ARENA_ARRAY(&engine->arena, faults, 1)) return hr__out_of_memory(engine);
   engine->faults = faults;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *spec = cluster->pools[i].spec;
@@ -781,12 +781,11 @@ static enum hr_status allocate(struct hr__engine *engine) {
       faults->n_units += hr_fault_units_of(&spec->faults->processes[k], spec).count;
     }
   }
-  faults->processes = hr_arena_alloc(&engine->arena, faults->n_processes * sizeof *faults->processes);
-  faults->units = hr_arena_alloc(&engine->arena, faults->n_units * sizeof *faults->units);
-  faults->pools = hr_arena_alloc(&engine->arena, cluster->n_pools * sizeof *faults->pools);
-  faults->down = hr_arena_alloc(&engine->arena, cluster->n_nodes * sizeof *faults->down);
-  faults->failed = hr_arena_alloc(&engine->arena, cluster->n_nodes * sizeof *faults->failed);
-  bool made = faults->processes && faults->units && faults->pools && faults->down && faults->failed;
+  bool made = HR__ARENA_ARRAY(&engine->arena, faults->processes, faults->n_processes) &&
+              HR__ARENA_ARRAY(&engine->arena, faults->units, faults->n_units) &&
+              HR__ARENA_ARRAY(&engine->arena, faults->pools, cluster->n_pools) &&
+              HR__ARENA_ARRAY(&engine->arena, faults->down, cluster->n_nodes) &&
+              HR__ARENA_ARRAY(&engine->arena, faults->failed, cluster->n_nodes);
   return made ? HR_OK : hr__out_of_memory(engine);
 }
 

@@ -379,12 +379,11 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
 /* ---- Maintenance: start and end of a run ------------------------------------------------------------ */
 
 static enum hr_status allocate(struct hr__engine *engine, uint32_t n_windows) {
-  struct hr__maintenance *all = hr_arena_alloc(&engine->arena, sizeof *all);
-  if (!all) return hr__out_of_memory(engine);
-  all->windows = hr_arena_alloc(&engine->arena, n_windows * sizeof *all->windows);
-  all->pools = hr_arena_alloc(&engine->arena, engine->cluster.n_pools * sizeof *all->pools);
-  all->held = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *all->held);
-  if (!all->windows || !all->pools || !all->held) return hr__out_of_memory(engine);
+  struct hr__maintenance *all;
+  if (!HR__ARENA_ARRAY(&engine->arena, all, 1) || !HR__ARENA_ARRAY(&engine->arena, all->windows, n_windows) ||
+      !HR__ARENA_ARRAY(&engine->arena, all->pools, engine->cluster.n_pools) ||
+      !HR__ARENA_ARRAY(&engine->arena, all->held, engine->cluster.n_nodes))
+    return hr__out_of_memory(engine);
   engine->maintenance = all;
   return HR_OK;
 }
@@ -549,12 +548,12 @@ static enum hr_status advance_spares(struct hr__engine *engine, struct hr__pendi
 }
 
 static enum hr_status allocate_spares(struct hr__engine *engine) {
-  engine->spares = hr_arena_alloc(&engine->arena, sizeof *engine->spares);
-  if (!engine->spares) return hr__out_of_memory(engine);
-  engine->spares->pools = hr_arena_alloc(&engine->arena, engine->cluster.n_pools * sizeof *engine->spares->pools);
-  engine->spares->kept = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->spares->kept);
-  engine->spares->comes = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->spares->comes);
-  return engine->spares->pools && engine->spares->kept && engine->spares->comes ? HR_OK : hr__out_of_memory(engine);
+  return HR__ARENA_ARRAY(&engine->arena, engine->spares, 1) &&
+                 HR__ARENA_ARRAY(&engine->arena, engine->spares->pools, engine->cluster.n_pools) &&
+                 HR__ARENA_ARRAY(&engine->arena, engine->spares->kept, engine->cluster.n_nodes) &&
+                 HR__ARENA_ARRAY(&engine->arena, engine->spares->comes, engine->cluster.n_nodes)
+             ? HR_OK
+             : hr__out_of_memory(engine);
 }
 
 static enum hr_status init_spares(struct hr__engine *engine) {
@@ -693,14 +692,13 @@ static enum hr_status begin_node(struct hr__engine *engine, const struct hr_slow
 
 static enum hr_status allocate_slow(struct hr__engine *engine) {
   uint32_t n_nodes = engine->cluster.n_nodes;
-  engine->slow = hr_arena_alloc(&engine->arena, sizeof *engine->slow);
-  engine->node_speed_ppm = hr_arena_alloc(&engine->arena, n_nodes * sizeof *engine->node_speed_ppm);
-  if (engine->slow) engine->slow->changes = hr_arena_alloc(&engine->arena, n_nodes * sizeof *engine->slow->changes);
-  if (!engine->slow || !engine->node_speed_ppm || !engine->slow->changes) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, engine->slow, 1) ||
+      !HR__ARENA_ARRAY(&engine->arena, engine->node_speed_ppm, n_nodes) ||
+      !HR__ARENA_ARRAY(&engine->arena, engine->slow->changes, n_nodes))
+    return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_nodes; i++) engine->node_speed_ppm[i] = HR__FULL_SPEED_PPM;
   if (engine->residents.first) return HR_OK;
-  engine->residents.first = hr_arena_alloc(&engine->arena, n_nodes * sizeof *engine->residents.first);
-  return engine->residents.first ? HR_OK : hr__out_of_memory(engine);
+  return HR__ARENA_ARRAY(&engine->arena, engine->residents.first, n_nodes) ? HR_OK : hr__out_of_memory(engine);
 }
 
 static enum hr_status init_slow(struct hr__engine *engine) {

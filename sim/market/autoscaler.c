@@ -610,14 +610,12 @@ bool hr__autoscaler_may_grow(const struct hr__engine *engine, hr_job job) {
 /* ---- Autoscaler: start and end of a run ------------------------------------------------------------- */
 
 static bool allocate(struct hr__engine *engine, struct hr__autoscaler *self) {
-  struct hr_arena *arena = &engine->arena;
-  const size_t n_pools = engine->cluster.n_pools, n_nodes = engine->cluster.n_nodes;
-  self->pools = hr_arena_alloc(arena, n_pools * sizeof *self->pools);
-  self->room = hr_arena_alloc(arena, n_nodes * sizeof *self->room);
-  self->n_tasks = hr_arena_alloc(arena, n_nodes * sizeof *self->n_tasks);
-  self->empty_since_us = hr_arena_alloc(arena, n_nodes * sizeof *self->empty_since_us);
-  self->waiting = hr_arena_alloc_by_job(arena, engine->trace->n_jobs, sizeof *self->waiting);
-  return self->pools && self->room && self->n_tasks && self->empty_since_us && self->waiting;
+  const uint32_t n_pools = engine->cluster.n_pools, n_nodes = engine->cluster.n_nodes;
+  self->waiting = hr_arena_alloc_by_job(&engine->arena, engine->trace->n_jobs, sizeof *self->waiting);
+  return self->waiting && HR__ARENA_ARRAY(&engine->arena, self->pools, n_pools) &&
+         HR__ARENA_ARRAY(&engine->arena, self->room, n_nodes) &&
+         HR__ARENA_ARRAY(&engine->arena, self->n_tasks, n_nodes) &&
+         HR__ARENA_ARRAY(&engine->arena, self->empty_since_us, n_nodes);
 }
 
 static enum hr_status init(struct hr__engine *engine) {

@@ -875,31 +875,18 @@ static bool allocate(struct hr__engine *engine, struct hr__karpenter_loop *loop)
   const size_t n_pools = engine->cluster.n_pools, n_nodes = engine->cluster.n_nodes, n = spec->n_node_pools + 1;
   size_t n_budgets = 1;
   for (uint32_t i = 0; i < spec->n_node_pools; i++) n_budgets += spec->node_pools[i].n_budgets;
-  loop->node_pool = hr_arena_alloc(arena, n_pools * sizeof *loop->node_pool);
-  loop->unavailable_until_us = hr_arena_alloc(arena, n_pools * sizeof *loop->unavailable_until_us);
-  loop->options = hr_arena_alloc(arena, n_pools * sizeof *loop->options);
-  loop->pods = hr_arena_alloc(arena, n_pools * sizeof *loop->pods);
-  loop->limits = hr_arena_alloc(arena, n * sizeof *loop->limits);
-  loop->budgets = hr_arena_alloc(arena, n_budgets * sizeof *loop->budgets);
-  loop->first_budget = hr_arena_alloc(arena, n * sizeof *loop->first_budget);
-  loop->budget_left = hr_arena_alloc(arena, n * sizeof *loop->budget_left);
-  loop->touched_us = hr_arena_alloc(arena, n_nodes * sizeof *loop->touched_us);
-  loop->command = hr_arena_alloc(arena, n_nodes * sizeof *loop->command);
-  loop->nodes = hr_arena_alloc(arena, n_nodes * sizeof *loop->nodes);
-  loop->node_id = hr_arena_alloc(arena, n_nodes * sizeof *loop->node_id);
-  loop->order = hr_arena_alloc(arena, n_nodes * sizeof *loop->order);
-  loop->sent = hr_arena_alloc(arena, n_pools * sizeof *loop->sent);
-  loop->awaits = hr_arena_alloc(arena, n_nodes * sizeof *loop->awaits);
-  loop->leaves = hr_arena_alloc(arena, n_nodes * sizeof *loop->leaves);
-  loop->free = hr_arena_alloc(arena, n_nodes * sizeof *loop->free);
-  loop->left = hr_arena_alloc(arena, n_pools * sizeof *loop->left);
-  loop->types = hr_arena_alloc(arena, n_pools * sizeof *loop->types);
-  loop->offerings = hr_arena_alloc(arena, n_pools * sizeof *loop->offerings);
-  loop->types_sent = hr_arena_alloc(arena, n_pools * sizeof *loop->types_sent);
-  return loop->sent && loop->awaits && loop->leaves && loop->free && loop->left && loop->types && loop->offerings &&
-         loop->types_sent && loop->node_pool && loop->unavailable_until_us && loop->options && loop->pods &&
-         loop->limits && loop->budgets && loop->first_budget && loop->budget_left && loop->touched_us &&
-         loop->command && loop->nodes && loop->node_id && loop->order;
+  return HR__ARENA_ARRAY(arena, loop->node_pool, n_pools) &&
+         HR__ARENA_ARRAY(arena, loop->unavailable_until_us, n_pools) &&
+         HR__ARENA_ARRAY(arena, loop->options, n_pools) && HR__ARENA_ARRAY(arena, loop->pods, n_pools) &&
+         HR__ARENA_ARRAY(arena, loop->limits, n) && HR__ARENA_ARRAY(arena, loop->budgets, n_budgets) &&
+         HR__ARENA_ARRAY(arena, loop->first_budget, n) && HR__ARENA_ARRAY(arena, loop->budget_left, n) &&
+         HR__ARENA_ARRAY(arena, loop->touched_us, n_nodes) && HR__ARENA_ARRAY(arena, loop->command, n_nodes) &&
+         HR__ARENA_ARRAY(arena, loop->nodes, n_nodes) && HR__ARENA_ARRAY(arena, loop->node_id, n_nodes) &&
+         HR__ARENA_ARRAY(arena, loop->order, n_nodes) && HR__ARENA_ARRAY(arena, loop->sent, n_pools) &&
+         HR__ARENA_ARRAY(arena, loop->awaits, n_nodes) && HR__ARENA_ARRAY(arena, loop->leaves, n_nodes) &&
+         HR__ARENA_ARRAY(arena, loop->free, n_nodes) && HR__ARENA_ARRAY(arena, loop->left, n_pools) &&
+         HR__ARENA_ARRAY(arena, loop->types, n_pools) && HR__ARENA_ARRAY(arena, loop->offerings, n_pools) &&
+         HR__ARENA_ARRAY(arena, loop->types_sent, n_pools);
 }
 
 static void set_budgets(const struct hr_autoscaler_spec *spec, struct hr__karpenter_loop *loop) {

@@ -491,8 +491,7 @@ static enum hr_status begin_elastic(struct hr__engine *engine, hr_pool pool) {
     hr__cluster_set_obtainable(&engine->cluster, pool, n_nodes);
     return HR_OK;
   }
-  market->hit = hr_arena_alloc(&engine->arena, n_nodes * sizeof *market->hit);
-  if (!market->hit) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, market->hit, n_nodes)) return hr__out_of_memory(engine);
   hr__level_source_init(&market->levels, spot, n_nodes, engine->config->seed, 0);
   market->floor = lowest_level(spot, n_nodes);
   market->level = hr__level_source_next(&market->levels).level;
@@ -506,9 +505,9 @@ static enum hr_status begin_elastic(struct hr__engine *engine, hr_pool pool) {
 static enum hr_status init(struct hr__engine *engine) {
   uint32_t n_pools = engine->cluster.n_pools;
   if (!engine->cluster.nodes) return HR_OK;
-  engine->markets = hr_arena_alloc(&engine->arena, n_pools * sizeof *engine->markets);
-  engine->residents.first = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->residents.first);
-  if (!engine->markets || !engine->residents.first) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, engine->markets, n_pools) ||
+      !HR__ARENA_ARRAY(&engine->arena, engine->residents.first, engine->cluster.n_nodes))
+    return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_pools; i++) {
     const struct hr__pool *pool = &engine->cluster.pools[i];
     if (!pool->comes_and_goes) continue;

@@ -618,18 +618,11 @@ static bool create(struct hr__engine *engine) {
   const struct hr_autoscaler_spec *spec = self->spec;
   struct hr_arena *arena = &engine->arena;
   const size_t n_pools = engine->cluster.n_pools, n_nodes = engine->cluster.n_nodes;
-  self->groups = hr_arena_alloc(arena, n_pools * sizeof *self->groups);
-  self->options = hr_arena_alloc(arena, n_pools * sizeof *self->options);
-  self->option_pool = hr_arena_alloc(arena, n_pools * sizeof *self->option_pool);
-  self->kept = hr_arena_alloc(arena, n_pools * sizeof *self->kept);
-  self->scores = hr_arena_alloc(arena, n_pools * sizeof *self->scores);
-  self->deletions = hr_arena_alloc(arena, n_pools * sizeof *self->deletions);
-  self->packed = hr_arena_alloc(arena, (n_nodes + 2) * sizeof *self->packed);
-  self->unneeded_since_us = hr_arena_alloc(arena, n_nodes * sizeof *self->unneeded_since_us);
-  self->is_unneeded = hr_arena_alloc(arena, n_nodes * sizeof *self->is_unneeded);
-  self->quotas = hr_arena_alloc(arena, (spec->n_quotas + 1) * sizeof *self->quotas);
-  if (!self->groups || !self->options || !self->option_pool || !self->kept || !self->scores || !self->deletions ||
-      !self->packed || !self->unneeded_since_us || !self->is_unneeded || !self->quotas)
+  if (!HR__ARENA_ARRAY(arena, self->groups, n_pools) || !HR__ARENA_ARRAY(arena, self->options, n_pools) ||
+      !HR__ARENA_ARRAY(arena, self->option_pool, n_pools) || !HR__ARENA_ARRAY(arena, self->kept, n_pools) ||
+      !HR__ARENA_ARRAY(arena, self->scores, n_pools) || !HR__ARENA_ARRAY(arena, self->deletions, n_pools) ||
+      !HR__ARENA_ARRAY(arena, self->packed, n_nodes + 2) || !HR__ARENA_ARRAY(arena, self->unneeded_since_us, n_nodes) ||
+      !HR__ARENA_ARRAY(arena, self->is_unneeded, n_nodes) || !HR__ARENA_ARRAY(arena, self->quotas, spec->n_quotas))
     return false;
   for (uint32_t i = 0; i < spec->n_quotas; i++)
     self->quotas[i] = (struct hr__ca_quota){HR__CA_ALL_GROUPS,

@@ -716,8 +716,7 @@ static void init_pool(struct hr__engine *engine, hr_pool pool) {
 /* Returns false if memory is exhausted. */
 static bool init_battery(struct hr__engine *engine, struct hr__pool_meter *meter) {
   if (!meter->of->spec || !meter->of->carbon || !(meter->of->spec->battery.capacity_kwh > 0)) return true;
-  meter->battery = hr_arena_alloc(&engine->arena, sizeof *meter->battery);
-  if (!meter->battery) return false;
+  if (!HR__ARENA_ARRAY(&engine->arena, meter->battery, 1)) return false;
   battery_init(meter->battery, &meter->of->spec->battery);
   return true;
 }
@@ -742,21 +741,19 @@ static enum hr_status init(struct hr__engine *engine) {
   const struct hr_cluster_spec *cluster = engine->config->cluster;
   if (!hr_cluster_spec_metered(cluster)) return HR_OK;
   if (engine->whole && !engine->whole->power) {
-    engine->whole->power = hr_arena_alloc(&engine->whole->arena, sizeof *engine->whole->power);
-    if (!engine->whole->power) return hr__out_of_memory(engine);
+    if (!HR__ARENA_ARRAY(&engine->whole->arena, engine->whole->power, 1)) return hr__out_of_memory(engine);
   }
   struct hr__power *self = hr_arena_alloc(&engine->arena, sizeof *self);
   if (!self) return hr__out_of_memory(engine);
   engine->power = self;
-  self->pools = hr_arena_alloc(&engine->arena, cluster->n_pools * sizeof *self->pools);
-  if (!self->pools || !make_job_energy(engine)) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, self->pools, cluster->n_pools) || !make_job_energy(engine))
+    return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     struct hr__pool_meter *meter = &self->pools[i];
     init_pool(engine, (hr_pool){i});
     if (!init_battery(engine, meter)) return hr__out_of_memory(engine);
     if (!meter->of->spec || !meter->of->spec->budget_caps) continue;
-    meter->busy_at = hr_arena_alloc(&engine->arena, (HR__CAP_LEVELS + 1) * sizeof *meter->busy_at);
-    if (!meter->busy_at) return hr__out_of_memory(engine);
+    if (!HR__ARENA_ARRAY(&engine->arena, meter->busy_at, HR__CAP_LEVELS + 1)) return hr__out_of_memory(engine);
   }
   return HR_OK;
 }

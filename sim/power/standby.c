@@ -702,12 +702,12 @@ static bool is_wanted_by(const struct hr_cluster_spec *cluster) {
 static enum hr_status init(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
   if (!cluster->nodes || !is_wanted_by(engine->config->cluster)) return HR_OK;
-  struct hr__standby *all = hr_arena_alloc(&engine->arena, sizeof *all);
-  if (!all) return hr__out_of_memory(engine);
-  all->nodes = hr_arena_alloc(&engine->arena, cluster->n_nodes * sizeof *all->nodes);
-  all->pools = hr_arena_alloc(&engine->arena, cluster->n_pools * sizeof *all->pools);
+  struct hr__standby *all;
+  if (!HR__ARENA_ARRAY(&engine->arena, all, 1) || !HR__ARENA_ARRAY(&engine->arena, all->nodes, cluster->n_nodes) ||
+      !HR__ARENA_ARRAY(&engine->arena, all->pools, cluster->n_pools))
+    return hr__out_of_memory(engine);
   all->place = hr_arena_alloc_by_job(&engine->arena, engine->trace->n_jobs, sizeof *all->place);
-  if (!all->nodes || !all->pools || !all->place) return hr__out_of_memory(engine);
+  if (!all->place) return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < cluster->n_nodes; i++) all->nodes[i].due_us = HR_NEVER_US;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     all->pools[i].sleep = sleep_of(cluster->pools[i].spec);

@@ -569,13 +569,12 @@ enum hr_status hr_fleet_create(const struct hr_fleet_config *config, struct hr_f
   if (!fleet) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   fleet->config = *config;
   fleet->n_input = config->trace ? config->trace->n_jobs : 0;
-  fleet->owned = calloc(MAX_OWNED, sizeof *fleet->owned);
-  fleet->of = calloc((size_t)config->services->count + 1, sizeof *fleet->of);
   const enum hr_status status = find_origin(fleet, config->trace, error);
   if (status != HR_OK) return status;
   fleet->n_rows = fleet->n_input + rows_needed(fleet);
-  fleet->rows = calloc((size_t)(fleet->n_rows - fleet->n_input) + 1, sizeof *fleet->rows);
-  const bool is_complete = fleet->owned && fleet->of && fleet->rows && create_trace(fleet, config->trace);
+  const bool is_complete =
+      HR__ARRAY_MAKE(fleet->owned, MAX_OWNED) && HR__ARRAY_MAKE(fleet->of, config->services->count) &&
+      HR__ARRAY_MAKE(fleet->rows, fleet->n_rows - fleet->n_input) && create_trace(fleet, config->trace);
   return is_complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the replicas of the services");
 }
 
@@ -716,12 +715,11 @@ enum hr_status hr__fleet_open_service(struct hr__engine *engine, uint32_t index)
                                             .most = most_requests(fleet, index),
                                             .received = &service->received,
                                             .links = service->links};
-  service->places = calloc((size_t)service->n_places + 1, sizeof *service->places);
-  service->warm = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *service->warm);
+  if (!HR__ARRAY_MAKE(service->places, service->n_places) || !HR__ARRAY_MAKE(service->warm, engine->cluster.n_nodes))
+    return hr__out_of_memory(engine);
   const enum hr_status status = hr__service_open(&service->run, &config, &service->result, engine->error);
   if (status != HR_OK) return status;
-  const bool is_complete = hr__scaler_open(&service->scaler, spec, service->n_places);
-  return is_complete && service->places && service->warm ? HR_OK : hr__out_of_memory(engine);
+  return hr__scaler_open(&service->scaler, spec, service->n_places) ? HR_OK : hr__out_of_memory(engine);
 }
 
 /* ---- Fleet: end ------------------------------------------------------------------------------------- */

@@ -544,7 +544,7 @@ void hr__replica_count_loss(struct hr__replica *replica) {
 bool hr__replica_open(struct hr__replica *replica, const struct hr_service *service,
                       const struct hr__sequences *sequences, uint16_t *restarts, bool steps) {
   const uint32_t servers = service->engine == HR_SERVICE_SINGLE ? service->single.servers : 0;
-  const size_t room = (size_t)(service->limits.max_sequences > servers ? service->limits.max_sequences : servers) + 1;
+  const uint32_t room = service->limits.max_sequences > servers ? service->limits.max_sequences : servers;
   *replica = (struct hr__replica){.service = service,
                                   .sequences = sequences,
                                   .pricing = hr__pricing_of(&service->cost),
@@ -554,15 +554,11 @@ bool hr__replica_open(struct hr__replica *replica, const struct hr_service *serv
                                   .steps = steps,
                                   .capacity = hr__replica_capacity(service),
                                   .watermark = watermark_of(service)};
-  replica->running = calloc(room, sizeof *replica->running);
-  replica->batch = calloc(room, sizeof *replica->batch);
-  replica->admitted = calloc(room, sizeof *replica->admitted);
-  replica->steady.ends = calloc(room, sizeof *replica->steady.ends);
   set_phase(replica, 0);
-  if (service->engine == HR_SERVICE_SINGLE) replica->due = calloc(room, sizeof *replica->due);
-  if (grows(service)) replica->steady.phases = calloc(service->limits.block_tokens, sizeof *replica->steady.phases);
-  return replica->running && replica->batch && replica->admitted && replica->steady.ends &&
-         (replica->steady.phases || !grows(service)) && (replica->due || service->engine != HR_SERVICE_SINGLE);
+  return HR__ARRAY_MAKE(replica->running, room) && HR__ARRAY_MAKE(replica->batch, room) &&
+         HR__ARRAY_MAKE(replica->admitted, room) && HR__ARRAY_MAKE(replica->steady.ends, room) &&
+         (!grows(service) || HR__ARRAY_MAKE(replica->steady.phases, service->limits.block_tokens)) &&
+         (service->engine != HR_SERVICE_SINGLE || HR__ARRAY_MAKE(replica->due, room));
 }
 
 void hr__replica_close(struct hr__replica *replica) {

@@ -10,6 +10,8 @@
 
 #include "sim/services/service.h"
 
+#include "base/containers.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -773,18 +775,14 @@ static bool open_hpa(struct hr__scaler *scaler, uint32_t n_places) {
   copy_rules(&scaler->down, &scale->down);
   const int64_t most_us = max64(longest_us(&scaler->up), longest_us(&scaler->down));
   const size_t room = (size_t)(most_us / scaler->interval_us) + 4;
-  scaler->history.up = calloc(room, sizeof *scaler->history.up);
-  scaler->history.down = calloc(room, sizeof *scaler->history.down);
-  scaler->history.recommendations = calloc(room, sizeof *scaler->history.recommendations);
-  scaler->pods = calloc((size_t)n_places + 1, sizeof *scaler->pods);
-  return scaler->history.up && scaler->history.down && scaler->history.recommendations && scaler->pods;
+  return HR__ARRAY_MAKE(scaler->history.up, room) && HR__ARRAY_MAKE(scaler->history.down, room) &&
+         HR__ARRAY_MAKE(scaler->history.recommendations, room) && HR__ARRAY_MAKE(scaler->pods, n_places);
 }
 
 static bool open_window(struct hr__knative_window *window, int64_t window_us) {
   window->seconds = max64((window_us + HR_SECOND_US - 1) / HR_SECOND_US, 1);
   window->first_s = window->last_s = -1;
-  window->bucket = calloc((size_t)window->seconds, sizeof *window->bucket);
-  return window->bucket != NULL;
+  return HR__ARRAY_MAKE(window->bucket, window->seconds);
 }
 
 static bool open_knative(struct hr__scaler *scaler) {
@@ -792,11 +790,9 @@ static bool open_knative(struct hr__scaler *scaler) {
   const uint32_t initial = hr__scaler_initial(scaler);
   /* with more than one replica at the start, Knative begins in panic mode */
   if (initial > 1) scaler->knative = (struct hr__knative){.panics = true, .max_panic = initial};
-  if (scale->scale_down_delay_us > 0)
-    scaler->knative.delayed = calloc(HR__KNATIVE_MAX_DELAY_TICKS, sizeof *scaler->knative.delayed);
   return open_window(&scaler->stable, scale->stable_window_us) &&
          open_window(&scaler->panic, llround((double)scale->stable_window_us * scale->panic_window_share)) &&
-         (scaler->knative.delayed || scale->scale_down_delay_us <= 0);
+         (scale->scale_down_delay_us <= 0 || HR__ARRAY_MAKE(scaler->knative.delayed, HR__KNATIVE_MAX_DELAY_TICKS));
 }
 
 bool hr__scaler_open(struct hr__scaler *scaler, const struct hr_service *spec, uint32_t n_places) {
@@ -807,9 +803,8 @@ bool hr__scaler_open(struct hr__scaler *scaler, const struct hr_service *spec, u
   scaler->sample_us = scale->policy == HR_AUTOSCALE_KNATIVE ? HR_SECOND_US : scaler->interval_us;
   const int64_t windows_us = max64(max64(scale->look_back_us, scale->window_us), 600 * HR_SECOND_US);
   scaler->n_samples = (uint32_t)((windows_us + scale->metric_delay_us) / scaler->sample_us) + 4;
-  scaler->samples = calloc(scaler->n_samples, sizeof *scaler->samples);
-  scaler->percent = calloc(scaler->n_samples, sizeof *scaler->percent);
-  if (!scaler->samples || !scaler->percent) return false;
+  if (!HR__ARRAY_MAKE(scaler->samples, scaler->n_samples) || !HR__ARRAY_MAKE(scaler->percent, scaler->n_samples))
+    return false;
   if (scale->policy == HR_AUTOSCALE_KNATIVE) return open_knative(scaler);
   return (scale->policy != HR_AUTOSCALE_HPA && scale->policy != HR_AUTOSCALE_KEDA) || open_hpa(scaler, n_places);
 }

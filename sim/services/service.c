@@ -686,15 +686,10 @@ enum { HALF_TICKS = 1 << (HR__TICK_BITS - 1) };
 
 static bool create_replicas(struct hr__service_run *service) {
   const uint32_t n = service->n_replicas;
-  service->replicas = calloc((size_t)n + 1, sizeof *service->replicas);
-  service->outstanding = calloc((size_t)n + 1, sizeof *service->outstanding);
-  service->tokens = calloc((size_t)n + 1, sizeof *service->tokens);
-  service->touched = calloc((size_t)n + 1, sizeof *service->touched);
-  service->is_touched = calloc((size_t)n + 1, sizeof *service->is_touched);
-  service->ready = calloc((size_t)n + 1, sizeof *service->ready);
-  service->sequences = calloc(1, sizeof *service->sequences);
-  if (!service->replicas || !service->outstanding || !service->tokens || !hr__tournament_open(&service->ends, n) ||
-      !service->touched || !service->is_touched || !service->ready || !service->sequences ||
+  if (!HR__ARRAY_MAKE(service->replicas, n) || !HR__ARRAY_MAKE(service->outstanding, n) ||
+      !HR__ARRAY_MAKE(service->tokens, n) || !HR__ARRAY_MAKE(service->touched, n) ||
+      !HR__ARRAY_MAKE(service->is_touched, n) || !HR__ARRAY_MAKE(service->ready, n) ||
+      !HR__ARRAY_MAKE(service->sequences, 1) || !hr__tournament_open(&service->ends, n) ||
       !sequences_resize(service->sequences, FIRST_SEQUENCES, 0))
     return false;
   for (uint32_t i = 0; i < n; i++) service->replicas[i].end_ticks = service->replicas[i].idle_from_ticks = HR_NEVER_US;
@@ -713,31 +708,22 @@ static bool create_replicas(struct hr__service_run *service) {
 
 static bool create_result(struct hr_service_result *result, uint32_t count, uint32_t replicas) {
   *result = (struct hr_service_result){.count = count, .n_replicas = replicas};
-  const size_t room = (size_t)count + 1;
-  result->replica = calloc(room, sizeof *result->replica);
-  result->scheduled_us = calloc(room, sizeof *result->scheduled_us);
-  result->first_token_us = calloc(room, sizeof *result->first_token_us);
-  result->end_us = calloc(room, sizeof *result->end_us);
-  result->state = calloc(room, sizeof *result->state);
-  result->restarts = calloc(room, sizeof *result->restarts);
-  result->preempted_us = calloc(room, sizeof *result->preempted_us);
-  result->cold_us = calloc(room, sizeof *result->cold_us);
-  result->busy_us = calloc((size_t)replicas + 1, sizeof *result->busy_us);
-  return result->replica && result->scheduled_us && result->first_token_us && result->end_us && result->state &&
-         result->restarts && result->preempted_us && result->cold_us && result->busy_us;
+  return HR__ARRAY_MAKE(result->replica, count) && HR__ARRAY_MAKE(result->scheduled_us, count) &&
+         HR__ARRAY_MAKE(result->first_token_us, count) && HR__ARRAY_MAKE(result->end_us, count) &&
+         HR__ARRAY_MAKE(result->state, count) && HR__ARRAY_MAKE(result->restarts, count) &&
+         HR__ARRAY_MAKE(result->preempted_us, count) && HR__ARRAY_MAKE(result->cold_us, count) &&
+         HR__ARRAY_MAKE(result->busy_us, replicas);
 }
 
 /* Creates the replicas of engines that treat prompts and decodes as separate phases (`disaggregated`, `colocated`), and
    the columns that only these engines need. Does nothing for other engines. Returns false if memory is exhausted. */
 static bool create_phases(struct hr__service_run *service, uint32_t count) {
   struct hr_service_result *result = service->result;
-  const size_t room = (size_t)count + 1;
   if (!hr__has_phases(service->spec)) return true;
-  result->transfer_us = calloc(room, sizeof *result->transfer_us);
-  result->decode_replica = malloc(room * sizeof *result->decode_replica);
-  result->rest_ps = calloc(room, sizeof *result->rest_ps);
-  if (!result->decode_replica || !result->rest_ps || !result->transfer_us) return false;
-  for (size_t id = 0; id < room; id++) result->decode_replica[id] = HR_NONE;
+  if (!HR__ARRAY_MAKE(result->transfer_us, count) || !HR__ARRAY_MAKE(result->decode_replica, count) ||
+      !HR__ARRAY_MAKE(result->rest_ps, count))
+    return false;
+  for (size_t id = 0; id < count; id++) result->decode_replica[id] = HR_NONE;
   for (uint32_t i = 0; i < service->n_replicas; i++) service->replicas[i].result = result;
   return service_open_phases(service, service->n_heads, count);
 }

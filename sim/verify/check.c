@@ -38,10 +38,10 @@ static enum hr_status inventory_use_init(struct inventory_use *use, const struct
   use->tasks = calloc(n_nodes, sizeof *use->tasks);
   use->alone = calloc(n_nodes, sizeof *use->alone);
   if (!use->tasks || !use->alone) return HR_NO_MEMORY;
-  use->gpu_milli = calloc(n_gpus, sizeof *use->gpu_milli);
-  use->gpu_mem_mib = calloc(n_gpus, sizeof *use->gpu_mem_mib);
-  use->instances = calloc(n_gpus, sizeof *use->instances);
-  return use->cpu_milli && use->mem_mib && use->gpu_milli && use->gpu_mem_mib && use->instances ? HR_OK : HR_NO_MEMORY;
+  return HR__ARRAY_MAKE(use->gpu_milli, n_gpus) && HR__ARRAY_MAKE(use->gpu_mem_mib, n_gpus) &&
+                 HR__ARRAY_MAKE(use->instances, n_gpus) && use->cpu_milli && use->mem_mib
+             ? HR_OK
+             : HR_NO_MEMORY;
 }
 
 static void inventory_use_finish(struct inventory_use *use) {
