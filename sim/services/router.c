@@ -151,21 +151,14 @@ uint32_t hr__feeds_take(struct hr__service_run *service) {
   return receive(service, giver->requests, id, (giver->hops ? giver->hops[id] : giver->links.n_hops) - 1);
 }
 
-/* Returns the time of the next arrival that is already known. Requests that other services may still send are not
-   included. */
-static int64_t pending_us(const struct hr__service_run *service) {
-  if (service->n_feeds) return hr__feeds_next_us(service);
-  return service->next < service->requests->count ? service->requests->arrival_us[service->next] : HR_NEVER_US;
-}
-
 bool hr__service_expects(const struct hr__service_run *service) {
   return hr__service_arrival_us(service) != HR_NEVER_US;
 }
 
 int64_t hr__service_arrival_us(const struct hr__service_run *service) {
-  int64_t next_us = pending_us(service);
+  int64_t next_us = hr__service_known_us(service);
   for (uint32_t i = 0; i < service->links.n_upstream; i++) {
-    const int64_t other_us = pending_us(service->links.upstream[i]);
+    const int64_t other_us = hr__service_known_us(service->links.upstream[i]);
     if (other_us < next_us) next_us = other_us;
   }
   return next_us;
