@@ -4,7 +4,7 @@
 
 /*
  * Containers: arrays that grow, and a queue on such an array; arenas; heaps; hash tables, maps from pairs, and interned
- * strings; sets of small integers; values as bytes. A radix sort of rows is here too.
+ * strings; sets of small integers; values as bytes. A radix sort of rows and a few functions of numbers are here too.
  *
  * Small functions of hot loops are inline. Functions that allocate return false or NULL if memory is exhausted.
  */
@@ -16,6 +16,24 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Numbers --------------------------------------------------------------------------------------- */
+
+static inline int64_t hr__smaller(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static inline int64_t hr__larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+/* Returns the greatest common divisor of two numbers that are not negative. */
+static inline int64_t hr__common_divisor(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
 
 /* ---- Arrays ---------------------------------------------------------------------------------------- */
 

@@ -355,10 +355,6 @@ static bool slo_is_met(const struct hr_service *spec, struct hr__slo_demand dema
 
 #define SECOND_TICKS ((double)HR_SECOND_US * (double)(INT64_C(1) << HR__TICK_BITS))
 
-static int64_t max64(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
-
 static uint32_t clamp(int64_t wanted, const struct hr_autoscale *scale) {
   if (wanted < (int64_t)scale->min) return scale->min;
   return wanted > (int64_t)scale->max ? scale->max : (uint32_t)wanted;
@@ -416,7 +412,7 @@ static struct hr__load_sample sample_at(const struct hr__scaler *scaler, int64_t
 /* Returns the observed part of a window, in seconds. */
 static double observed_s(const struct hr__scaler *scaler, int64_t now_us, int64_t window_us) {
   const int64_t known_us = now_us - scaler->spec->autoscale.metric_delay_us;
-  return (double)max64(known_us < window_us ? known_us : window_us, 1) / (double)HR_SECOND_US;
+  return (double)hr__larger(known_us < window_us ? known_us : window_us, 1) / (double)HR_SECOND_US;
 }
 
 static double mean_concurrency(const struct hr__scaler *scaler, int64_t now_us, int64_t window_us) {
@@ -467,7 +463,7 @@ static struct hr__scale_choice to_zero(struct hr__scaler *scaler, int64_t now_us
   const struct hr__scale_choice stays = {wanted > 1 ? 1 : wanted, HR_SCALE_LOAD};
   if (wanted == 0 || now_us - scaler->activated_us < scale->stable_window_us) return stays;
   if (scaler->inactive_us == HR_UNKNOWN_US) scaler->inactive_us = now_us;
-  const int64_t keep_us = max64(scale->grace_us, scale->retention_us);
+  const int64_t keep_us = hr__larger(scale->grace_us, scale->retention_us);
   if (now_us - scaler->inactive_us < keep_us) return stays;
   return (struct hr__scale_choice){0, HR_SCALE_IDLE};
 }
@@ -765,7 +761,7 @@ static void copy_rules(struct hr__hpa_rules *to, const struct hr_scale_rules *fr
 
 static int64_t longest_us(const struct hr__hpa_rules *rules) {
   int64_t longest = rules->stabilization_us;
-  for (uint32_t i = 0; i < rules->n_policies; i++) longest = max64(longest, rules->policies[i].period_us);
+  for (uint32_t i = 0; i < rules->n_policies; i++) longest = hr__larger(longest, rules->policies[i].period_us);
   return longest;
 }
 
@@ -773,14 +769,14 @@ static bool open_hpa(struct hr__scaler *scaler, uint32_t n_places) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
   copy_rules(&scaler->up, &scale->up);
   copy_rules(&scaler->down, &scale->down);
-  const int64_t most_us = max64(longest_us(&scaler->up), longest_us(&scaler->down));
+  const int64_t most_us = hr__larger(longest_us(&scaler->up), longest_us(&scaler->down));
   const size_t room = (size_t)(most_us / scaler->interval_us) + 4;
   return HR__ARRAY_MAKE(scaler->history.up, room) && HR__ARRAY_MAKE(scaler->history.down, room) &&
          HR__ARRAY_MAKE(scaler->history.recommendations, room) && HR__ARRAY_MAKE(scaler->pods, n_places);
 }
 
 static bool open_window(struct hr__knative_window *window, int64_t window_us) {
-  window->seconds = max64((window_us + HR_SECOND_US - 1) / HR_SECOND_US, 1);
+  window->seconds = hr__larger((window_us + HR_SECOND_US - 1) / HR_SECOND_US, 1);
   window->first_s = window->last_s = -1;
   return HR__ARRAY_MAKE(window->bucket, window->seconds);
 }
@@ -801,7 +797,7 @@ bool hr__scaler_open(struct hr__scaler *scaler, const struct hr_service *spec, u
       .spec = spec, .active_us = HR_UNKNOWN_US, .inactive_us = HR_UNKNOWN_US, .fewer_us = HR_UNKNOWN_US};
   scaler->interval_us = scale->interval_us ? scale->interval_us : default_interval_us(scale->policy);
   scaler->sample_us = scale->policy == HR_AUTOSCALE_KNATIVE ? HR_SECOND_US : scaler->interval_us;
-  const int64_t windows_us = max64(max64(scale->look_back_us, scale->window_us), 600 * HR_SECOND_US);
+  const int64_t windows_us = hr__larger(hr__larger(scale->look_back_us, scale->window_us), 600 * HR_SECOND_US);
   scaler->n_samples = (uint32_t)((windows_us + scale->metric_delay_us) / scaler->sample_us) + 4;
   if (!HR__ARRAY_MAKE(scaler->samples, scaler->n_samples) || !HR__ARRAY_MAKE(scaler->percent, scaler->n_samples))
     return false;
