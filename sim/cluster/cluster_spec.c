@@ -458,8 +458,8 @@ enum hr_status hr__speeds_limit(struct hr__speed_table *speeds, struct hr_arena 
     const struct hr_power_spec *power = cluster->pools[i].power;
     bool is_limited = power && (power->gpu_cap_w > 0 || power->budget_caps);
     if (cluster->pools[i].nodes == 0 || !is_limited) continue;
-    double cap_w = hr__cap_w(power, power->budget_caps ? HR__CAP_LEVELS : 0);
-    uint32_t ppm = hr__power_limit_at(power, cap_w, HR__FULL_SPEED_PPM).speed_ppm;
+    uint32_t level = power->budget_caps ? HR__CAP_LEVELS : 0;
+    uint32_t ppm = hr__power_limit_at(power, level, HR__FULL_SPEED_PPM).speed_ppm;
     if (ppm == HR__FULL_SPEED_PPM) continue;
     if (!speeds->limited) speeds->limited = hr_arena_alloc(arena, cluster->n_pools * sizeof *speeds->limited);
     if (!speeds->limited) return HR_NO_MEMORY;
@@ -476,7 +476,7 @@ uint32_t hr__speed_limited_ppm(const struct hr__speed_table *speeds, hr_job job,
   const struct hr_power_spec *power = speeds->limited[pool.id];
   if (!power || speeds->trace->gpus[job.id] == 0) return ppm;
   uint32_t fraction_ppm = hr__power_fraction(speeds->trace, speeds->classes, job);
-  return times_ppm(ppm, hr__power_limit_at(power, hr__cap_w(power, speeds->level), fraction_ppm).speed_ppm);
+  return times_ppm(ppm, hr__power_limit_at(power, speeds->level, fraction_ppm).speed_ppm);
 }
 
 /* ---- Speeds: elastic jobs --------------------------------------------------------------------------- */

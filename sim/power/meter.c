@@ -699,7 +699,7 @@ static void init_pool(struct hr__engine *engine, hr_pool pool) {
   if (!spec || from->spec->nodes == 0) return;
   of->spec = spec;
   of->gpus = from->spec->gpus_per_node;
-  of->default_rate = hr__busy_rate(spec, of->gpus, HR__NO_FRACTION);
+  of->default_rate = hr__busy_rate_at(spec, of->gpus, 0, HR__NO_FRACTION);
   meter->idle_rate = hr__idle_rate(spec, of->gpus);
   meter->boot_rate = hr__node_rate(spec, spec->boot_w);
   if (!is_elastic) meter->down_rate = hr__node_rate(spec, spec->down_w);
