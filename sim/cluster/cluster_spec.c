@@ -183,14 +183,10 @@ struct hr_mig_spec *hr_mig_spec_create(const struct hr_mig_type *type, enum hr_m
   return NULL;
 }
 
-static bool same_layout(const struct hr_mig_gpu *a, const struct hr_mig_gpu *b) {
-  return memcmp(a->at, b->at, sizeof a->at) == 0;
-}
-
 enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name, const struct hr_mig_gpu *gpu,
                                uint32_t *number) {
   for (*number = 0; *number < spec->n_layouts; ++*number)
-    if (same_layout(&spec->layouts[*number].gpu, gpu)) return HR_OK;
+    if (memcmp(spec->layouts[*number].gpu.at, gpu->at, sizeof gpu->at) == 0) return HR_OK;
   if (!HR__ARRAY_RESIZE(spec->layouts, spec->n_layouts + 1)) return HR_NO_MEMORY;
   struct hr_mig_layout layout = {.name = strdup(name), .gpu = *gpu};
   if (!layout.name) return HR_NO_MEMORY;
@@ -312,19 +308,19 @@ static void find_tiers(struct hr_cluster *cluster, struct hr_arena *arena) {
 
 /* In counted allocation, makes the group indices of the required tiers from rack to zone. Tiers with only one group in
    the pool need no index. In per-GPU allocation, policies examine the groups one after the other. */
-static enum hr_status make_groups(struct hr_cluster *cluster, struct hr_arena *arena) {
+static bool make_groups(struct hr_cluster *cluster, struct hr_arena *arena) {
   for (uint32_t i = 0; i < cluster->n_pools && !cluster->inventory; i++) {
     const struct hr_pool_spec *spec = cluster->pools[i].spec;
     for (enum hr_tier tier = HR_TIER_RACK; tier <= HR_TIER_ZONE; tier++) {
       uint32_t n_nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
       if (!(cluster->tiers_within >> tier & 1) || n_nodes >= spec->nodes) continue;
-      if (!hr_free_index_add_groups(arena, cluster->pools[i].index, n_nodes)) return HR_NO_MEMORY;
+      if (!hr_free_index_add_groups(arena, cluster->pools[i].index, n_nodes)) return false;
     }
   }
-  return HR_OK;
+  return true;
 }
 
-enum hr_status hr__locality_init(struct hr_cluster *cluster, struct hr_arena *arena) {
+bool hr__locality_init(struct hr_cluster *cluster, struct hr_arena *arena) {
   find_tiers(cluster, arena);
   return make_groups(cluster, arena);
 }
