@@ -68,10 +68,9 @@ static void copy_offer(const struct hr__part *cluster, hr_pool pool) {
 
 /* Allocates or releases the placement of a job in the copy. */
 static inline void copy_placement(const struct hr__part *cluster, const struct hr_event *event, bool starts) {
-  const struct hr_requests *requests = cluster->engine.cluster.requests;
-  if (requests)
-    hr__cluster_follow(&cluster->all->whole->cluster, event->placement, event->job,
-                       &requests->request[requests->of_job[event->job.id]], starts);
+  const struct hr_request *request = hr__cluster_request(&cluster->engine.cluster, event->job);
+  if (request)
+    hr__cluster_follow(&cluster->all->whole->cluster, event->placement, event->job, request, starts);
   else
     copy_free(cluster, (hr_pool){event->placement->pool.id - cluster->first_pool});
 }
@@ -174,7 +173,7 @@ static void receive(void *self, const struct hr_view *view, const struct hr_even
   whole->view.now_us = event->at_us;
   if (event->kind != HR_EVENT_SUBMIT) hr__clusters_count(cluster); /* a job is counted after it is submitted */
   if (cluster->all->sending && is_hidden(cluster, &copy)) return;
-  hr__notify_observers(whole, &copy);
+  hr__notify_observers(whole, copy);
 }
 
 /* ---- Routing ---- */
@@ -199,12 +198,8 @@ static enum hr_status submit_job(struct hr__clusters *all, hr_job job, int64_t n
 
 /* ---- Replicas of services ---- */
 
-static struct hr__part *part_of(const struct hr__engine *engine) {
-  return (struct hr__part *)((char *)(uintptr_t)engine - offsetof(struct hr__part, engine));
-}
-
 enum hr_status hr__clusters_submit_replica(struct hr__engine *engine, hr_job job) {
-  struct hr__part *part = part_of(engine);
+  struct hr__part *part = hr__part_of(engine);
   struct hr__clusters *all = part->all;
   all->of_job[job.id] = part->index;
   all->number[job.id] = part->n_home + part->n_replicas++;
@@ -265,7 +260,7 @@ static void set_next(struct hr__clusters *all, uint32_t index, int64_t at_us) {
 }
 
 void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us) {
-  const struct hr__part *cluster = part_of(engine);
+  const struct hr__part *cluster = hr__part_of(engine);
   struct hr__clusters *all = cluster->all;
   if (at_us < all->next_us[cluster->index]) set_next(all, cluster->index, at_us);
 }

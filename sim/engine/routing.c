@@ -492,8 +492,8 @@ static enum hr_status withdraw(struct hr__part *part, hr_job job, int64_t now_us
   part->going[part->n_going++] = job;
   sending->leaving |= bit_of(part->index);
   part->n_events = UINT64_MAX; /* the cluster makes a pass at this instant, even without an event */
-  const struct hr_event event = {now_us, HR_EVENT_WITHDRAW, HR_REASON_WITHDRAWN, job, NULL, {HR_NONE}, {HR_NONE}};
-  return hr__notify_policy(&part->engine, &event);
+  return hr__notify_policy(&part->engine,
+                           hr__job_event(&part->engine, HR_EVENT_WITHDRAW, HR_REASON_WITHDRAWN, job, NULL));
 }
 
 void hr__dispatch_disguise(struct hr__part *part) {
@@ -518,17 +518,13 @@ void hr__dispatch_undisguise(struct hr__part *part) {
   part->n_going = 0;
 }
 
-static struct hr__part *part_of(const struct hr__engine *engine) {
-  return (struct hr__part *)((char *)(uintptr_t)engine - offsetof(struct hr__part, engine));
-}
-
 bool hr__dispatch_must_leave(const struct hr__engine *engine, hr_job job) {
-  const struct hr__part *part = part_of(engine);
+  const struct hr__part *part = hr__part_of(engine);
   return part->all->sending && part->all->sending[job.id].leaving & bit_of(part->index);
 }
 
 void hr__dispatch_mark(const struct hr__engine *engine, hr_job job, bool leaves) {
-  const struct hr__part *part = part_of(engine);
+  const struct hr__part *part = hr__part_of(engine);
   if (leaves)
     part->all->sending[job.id].leaving &= ~bit_of(part->index);
   else
@@ -555,7 +551,7 @@ static enum hr_status note(struct hr__clusters *all, hr_job job) {
 }
 
 enum hr_status hr__dispatch_left(struct hr__engine *engine, hr_job job) {
-  struct hr__part *part = part_of(engine);
+  struct hr__part *part = hr__part_of(engine);
   hr__clusters_count_waiting(part, job, false);
   forget_copy(part, job);
   HR__EACH_ACTIVE(engine, leave, at)(*at)->leave(engine, job);

@@ -309,13 +309,12 @@ static uint32_t find_withdrawn(const struct hr__fleet_service *service, struct p
 /* Withdraws a waiting job that is not needed any more. If the policy does not reject the job, the job ends when it
    starts. */
 enum hr_status hr__replica_withdraw(struct hr__engine *engine, struct hr__replica_place *place) {
-  const struct hr_event event = {engine->view.now_us, HR_EVENT_WITHDRAW, HR_REASON_NONE, (hr_job){place->job}, NULL,
-                                 {HR_NONE},           {HR_NONE}};
   place->state = HR__PLACE_WITHDRAWN;
   place->until_us = engine->view.now_us;
   if (engine->state[place->job] != HR_JOB_WAITING) return HR_OK;
   engine->n_events++; /* so that the policy decides at this instant */
-  return hr__notify_policy(engine, &event);
+  return hr__notify_policy(engine,
+                           hr__job_event(engine, HR_EVENT_WITHDRAW, HR_REASON_NONE, (hr_job){place->job}, NULL));
 }
 
 /* Text for an error message: the keys of each autoscaler that make the number of replicas change less often. */
