@@ -511,7 +511,7 @@ struct hr_energy hr_view_energy(const struct hr_view *view, hr_job job) {
   if (engine->state[job.id] != HR_JOB_COMPLETED) return (struct hr_energy){0};
   int64_t from_us = engine->start_us[job.id];
   int64_t to_us = engine->ended_us ? engine->ended_us[job.id] : from_us + engine->trace->work_us[job.id];
-  uint64_t milli = engine->gpu_milli ? engine->gpu_milli[job.id] : hr__job_gpu_milli(engine->trace, job);
+  uint64_t milli = hr__job_milli(engine, job);
   struct hr__energy_cursor cursor = {0};
   return undisturbed(self, engine->trace, &cursor, job, milli, from_us, to_us);
 }
