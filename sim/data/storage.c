@@ -551,22 +551,29 @@ static bool is_better(const struct hr_data_spec *spec, const struct hr_data_rout
   return x->bytes_s != y->bytes_s && y->bytes_s && (!x->bytes_s || x->bytes_s > y->bytes_s);
 }
 
+/* Returns the best path of a data set to a pool or, if `to` is not HR_NONE, to the storage system `to`. HR_NONE: no
+   such path exists. `routes` has the routes from all storage systems to this target, `n_targets` elements apart. */
+static uint32_t best_path(struct hr__data *data, uint32_t set, const struct hr_data_route *routes, uint32_t n_targets,
+                          uint32_t to) {
+  const struct hr_data_spec *spec = data->spec;
+  const struct hr_data_route *best = NULL;
+  uint32_t from = HR_NONE;
+  for (uint32_t i = 0; i < spec->n_storage; i++) {
+    const struct hr_data_route *route = &routes[(size_t)i * n_targets];
+    if (i == to || !data->replicas[(size_t)set * spec->n_storage + i].is_there || !route->exists) continue;
+    if (best && !is_better(spec, route, best)) continue;
+    best = route;
+    from = i;
+  }
+  return best ? hr__data_add_path(data, (struct hr__data_path){from, best->link, to}) : HR_NONE;
+}
+
 /* Chooses the storage system from which each pool reads a data set. */
 static void find_routes(struct hr__data *data, uint32_t set) {
   const struct hr_data_spec *spec = data->spec;
-  for (uint32_t pool = 0; pool < spec->n_pools; pool++) {
-    const struct hr_data_route *best = NULL;
-    uint32_t from = HR_NONE;
-    for (uint32_t i = 0; i < spec->n_storage; i++) {
-      const struct hr_data_route *route = &spec->to_pool[(size_t)i * spec->n_pools + pool];
-      if (!data->replicas[(size_t)set * spec->n_storage + i].is_there || !route->exists) continue;
-      if (best && !is_better(spec, route, best)) continue;
-      best = route;
-      from = i;
-    }
+  for (uint32_t pool = 0; pool < spec->n_pools; pool++)
     data->route[(size_t)set * spec->n_pools + pool] =
-        best ? hr__data_add_path(data, (struct hr__data_path){from, best->link, HR_NONE}) : HR_NONE;
-  }
+        best_path(data, set, &spec->to_pool[pool], spec->n_pools, HR_NONE);
 }
 
 /* ---- Copies of data sets ---------------------------------------------------------------------------- */
@@ -576,26 +583,13 @@ static uint32_t copy_flow(const struct hr__data *data, uint32_t set, uint32_t to
   return data->n_jobs + set * data->spec->n_storage + to;
 }
 
-/* Returns the best path on which a data set can be copied to a storage system; HR_NONE: no such path exists. */
-static uint32_t copy_path(struct hr__data *data, uint32_t set, uint32_t to) {
-  const struct hr_data_spec *spec = data->spec;
-  const struct hr_data_route *best = NULL;
-  uint32_t from = HR_NONE;
-  for (uint32_t i = 0; i < spec->n_storage; i++) {
-    const struct hr_data_route *route = &spec->to_storage[(size_t)i * spec->n_storage + to];
-    if (i == to || !data->replicas[(size_t)set * spec->n_storage + i].is_there || !route->exists) continue;
-    if (best && !is_better(spec, route, best)) continue;
-    best = route;
-    from = i;
-  }
-  return best ? hr__data_add_path(data, (struct hr__data_path){from, best->link, to}) : HR_NONE;
-}
-
 enum hr_status hr__data_begin_copy(struct hr__engine *engine, uint32_t set, uint32_t to) {
   struct hr__data *data = engine->data;
   const struct hr_data_spec *spec = data->spec;
   struct hr__data_copy *replica = &data->replicas[(size_t)set * spec->n_storage + to];
-  const uint32_t path = replica->is_there || replica->is_coming ? HR_NONE : copy_path(data, set, to);
+  const uint32_t path = replica->is_there || replica->is_coming
+                            ? HR_NONE
+                            : best_path(data, set, &spec->to_storage[to], spec->n_storage, to);
   if (path == HR_NONE) return HR_OK;
   hr__wide cap = hr__data_cap(data, path, 1);
   const int64_t write_limit = spec->storage[to].client_bytes_s;
