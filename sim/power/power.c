@@ -231,10 +231,8 @@ static void sum_up(struct hr_series *series) {
 struct hr_series *hr_series_create(const int64_t *at_us, const int64_t *micros, uint32_t count, bool repeats) {
   struct hr_series *series = calloc(1, sizeof *series);
   if (!series) return NULL;
-  series->at_us = malloc(count * sizeof *at_us);
-  series->micros = malloc(count * sizeof *micros);
-  series->sums = malloc(count * sizeof *series->sums);
-  if (!series->at_us || !series->micros || !series->sums) {
+  if (!HR__ARRAY_MAKE(series->at_us, count) || !HR__ARRAY_MAKE(series->micros, count) ||
+      !HR__ARRAY_MAKE(series->sums, count)) {
     hr_series_destroy(series);
     return NULL;
   }

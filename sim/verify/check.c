@@ -285,13 +285,12 @@ static size_t max_running(const struct hr__engine *engine) {
 }
 
 enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) {
-  struct usage usage = {.pool_milli = calloc(engine->cluster.n_pools, sizeof *usage.pool_milli),
-                        .node_milli = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *usage.node_milli),
-                        .running.jobs = calloc(max_running(engine) + 1, sizeof *usage.running.jobs),
-                        .running.every_job = every_job};
+  struct usage usage = {.running.every_job = every_job};
   enum hr_status status = HR_NO_MEMORY;
-  if (inventory_use_init(&usage.inventory, engine->cluster.inventory) && usage.pool_milli && usage.node_milli &&
-      usage.running.jobs) {
+  if (inventory_use_init(&usage.inventory, engine->cluster.inventory) &&
+      HR__ARRAY_MAKE(usage.pool_milli, engine->cluster.n_pools) &&
+      HR__ARRAY_MAKE(usage.node_milli, engine->cluster.n_nodes) &&
+      HR__ARRAY_MAKE(usage.running.jobs, max_running(engine))) {
     status = add_running(engine, &usage);
     if (status == HR_OK) status = check_capacity(engine, &usage);
     if (status == HR_OK) status = check_inventory(engine, &usage.inventory);
