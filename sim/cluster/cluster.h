@@ -183,7 +183,8 @@ enum hr__accept_kind {
 
 struct hr__accepts {
   struct hr__pool_sets by[HR__ACCEPT_KINDS]; /* in each of these, set 0 contains all pools */
-  uint32_t *set_of[HR__ACCEPT_KINDS];        /* the index of a set, by value of the property */
+  /* the index of a set, by value of the property + 1; element 0 is for HR_NONE and is 0 */
+  uint32_t *set_of[HR__ACCEPT_KINDS];
   uint32_t *memory_mib; /* [n_memories]: the distinct GPU memory sizes of the pools in MiB, ascending */
   uint32_t n_memories;
   const struct hr_trace *trace;

@@ -369,7 +369,7 @@ static bool make_sets(struct hr__accepts *accepts, struct hr_arena *arena, const
   (void)sets_intern(sets);
   for (uint32_t value = 0; value < count; value++) {
     select(accepts, cluster, value, sets_draft(sets));
-    accepts->set_of[kind][value] = sets_intern(sets);
+    accepts->set_of[kind][value + 1] = sets_intern(sets);
   }
   return true;
 }
@@ -457,8 +457,7 @@ static struct accepts_choice choice_of(const struct hr__accepts *accepts, hr_job
       [HR__ACCEPT_PART] = gpus ? part : HR_NONE,
       [HR__ACCEPT_MEMORY] = below};
   struct accepts_choice choice = {.barred = accepts->has_spot && must_not_use_spot(accepts, job)};
-  for (int kind = 0; kind < HR__ACCEPT_KINDS; kind++)
-    if (values[kind] != HR_NONE) choice.set[kind] = accepts->set_of[kind][values[kind]];
+  for (int kind = 0; kind < HR__ACCEPT_KINDS; kind++) choice.set[kind] = accepts->set_of[kind][values[kind] + 1];
   return choice;
 }
 
@@ -466,9 +465,9 @@ static struct accepts_choice choice_of(const struct hr__accepts *accepts, hr_job
 static void make_plain(struct hr__accepts *accepts) {
   const struct hr_class_spec *classes = accepts->job_classes;
   struct accepts_choice choice = {.barred = accepts->has_spot && classes && classes[HR_CLASS_UNKNOWN].no_spot};
-  choice.set[HR__ACCEPT_CLASS] = accepts->set_of[HR__ACCEPT_CLASS][HR_CLASS_UNKNOWN];
+  choice.set[HR__ACCEPT_CLASS] = accepts->set_of[HR__ACCEPT_CLASS][HR_CLASS_UNKNOWN + 1];
   accepts->plain[false] = class_at(accepts, &choice);
-  choice.set[HR__ACCEPT_PART] = accepts->set_of[HR__ACCEPT_PART][0];
+  choice.set[HR__ACCEPT_PART] = accepts->set_of[HR__ACCEPT_PART][1];
   accepts->plain[true] = class_at(accepts, &choice);
 }
 
