@@ -442,6 +442,11 @@ static bool is_plain(const struct hr__accepts *accepts) {
          !trace->flags && !accepts->speeds->table;
 }
 
+/* Returns the set of one kind for a value; HR_NONE: set 0. */
+static inline uint32_t set_of(const struct hr__accepts *accepts, enum hr__accept_kind kind, uint32_t value) {
+  return accepts->set_of[kind][value + 1];
+}
+
 static struct accepts_choice choice_of(const struct hr__accepts *accepts, hr_job job) {
   const struct hr_trace *trace = accepts->trace;
   const uint32_t gpus = trace->gpus[job.id];
@@ -449,25 +454,26 @@ static struct accepts_choice choice_of(const struct hr__accepts *accepts, hr_job
   const uint32_t part = names_profile(trace, job) ? trace->mig_profile[job.id] + 1 : 0;
   uint32_t below = 0;
   while (below < accepts->n_memories && accepts->memory_mib[below] < asked_mib) below++;
-  const uint32_t values[HR__ACCEPT_KINDS] = {
-      [HR__ACCEPT_CLASS] = trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN,
-      [HR__ACCEPT_REGION] = trace->regions ? trace->regions[job.id] : HR_NONE,
-      [HR__ACCEPT_GPU] = trace->gpu_types ? trace->gpu_types[job.id] : HR_NONE,
-      [HR__ACCEPT_SPEED] = accepts->speeds->table ? accepts->speeds->row_of[job.id] : HR_NONE,
-      [HR__ACCEPT_PART] = gpus ? part : HR_NONE,
-      [HR__ACCEPT_MEMORY] = below};
-  struct accepts_choice choice = {.barred = accepts->has_spot && must_not_use_spot(accepts, job)};
-  for (int kind = 0; kind < HR__ACCEPT_KINDS; kind++) choice.set[kind] = accepts->set_of[kind][values[kind] + 1];
-  return choice;
+  const uint32_t class_ = trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN,
+                 region = trace->regions ? trace->regions[job.id] : HR_NONE,
+                 gpu = trace->gpu_types ? trace->gpu_types[job.id] : HR_NONE,
+                 speed = accepts->speeds->table ? accepts->speeds->row_of[job.id] : HR_NONE;
+  return (struct accepts_choice){.set = {[HR__ACCEPT_CLASS] = set_of(accepts, HR__ACCEPT_CLASS, class_),
+                                         [HR__ACCEPT_REGION] = set_of(accepts, HR__ACCEPT_REGION, region),
+                                         [HR__ACCEPT_GPU] = set_of(accepts, HR__ACCEPT_GPU, gpu),
+                                         [HR__ACCEPT_SPEED] = set_of(accepts, HR__ACCEPT_SPEED, speed),
+                                         [HR__ACCEPT_PART] = set_of(accepts, HR__ACCEPT_PART, gpus ? part : HR_NONE),
+                                         [HR__ACCEPT_MEMORY] = set_of(accepts, HR__ACCEPT_MEMORY, below)},
+                                 .barred = accepts->has_spot && must_not_use_spot(accepts, job)};
 }
 
 /* Sets the classes of jobs in a plain trace. */
 static void make_plain(struct hr__accepts *accepts) {
   const struct hr_class_spec *classes = accepts->job_classes;
   struct accepts_choice choice = {.barred = accepts->has_spot && classes && classes[HR_CLASS_UNKNOWN].no_spot};
-  choice.set[HR__ACCEPT_CLASS] = accepts->set_of[HR__ACCEPT_CLASS][HR_CLASS_UNKNOWN + 1];
+  choice.set[HR__ACCEPT_CLASS] = set_of(accepts, HR__ACCEPT_CLASS, HR_CLASS_UNKNOWN);
   accepts->plain[false] = class_at(accepts, &choice);
-  choice.set[HR__ACCEPT_PART] = accepts->set_of[HR__ACCEPT_PART][1];
+  choice.set[HR__ACCEPT_PART] = set_of(accepts, HR__ACCEPT_PART, 0);
   accepts->plain[true] = class_at(accepts, &choice);
 }
 
