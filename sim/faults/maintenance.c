@@ -36,12 +36,9 @@
    `duration`. The span of a window is the time for all its groups, each with its lead time. If a window is repeated,
    all its times are repeated after each period. */
 
-static uint32_t groups_of(const struct hr_maintenance *window, uint32_t nodes) {
-  return nodes ? (nodes - 1) / window->group_nodes + 1 : 0;
-}
-
 int64_t hr_maintenance_span_us(const struct hr_maintenance *window, uint32_t nodes) {
-  return (int64_t)groups_of(window, nodes) * (window->lead_us + window->duration_us);
+  const uint32_t n_groups = nodes ? (nodes - 1) / window->group_nodes + 1 : 0;
+  return n_groups * (window->lead_us + window->duration_us);
 }
 
 static struct hr_maintenance_time next_of(const struct hr_maintenance *window, uint32_t node, int64_t after_us) {
