@@ -4,7 +4,7 @@
 
 /*
  * Containers: arrays that grow, and a queue on such an array; arenas; heaps; hash tables, maps from pairs, and interned
- * strings; sets of small integers; values as bytes. A radix sort of rows is here too.
+ * strings; sets of small integers; values as bytes. A radix sort of rows and a few functions of numbers are here too.
  *
  * Small functions of hot loops are inline. Functions that allocate return false or NULL if memory is exhausted.
  */
@@ -16,6 +16,24 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Numbers --------------------------------------------------------------------------------------- */
+
+static inline int64_t hr__smaller(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static inline int64_t hr__larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+/* Returns the greatest common divisor of two numbers that are not negative. */
+static inline int64_t hr__common_divisor(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
 
 /* ---- Arrays ---------------------------------------------------------------------------------------- */
 
@@ -57,6 +75,9 @@ static inline bool hr__array_grow(void *array, size_t needed, uint32_t *capacity
 /* Reallocates an array so that it has room for exactly `count` items. Use this for short arrays without a capacity, for
    arrays that share one capacity, and to free the unused part of an array. */
 #define HR__ARRAY_RESIZE(items, count) hr__array_resize(&(items), (count), sizeof *(items))
+
+/* Allocates an array of `count` zeroed items, and one more so that `count` may be 0. */
+#define HR__ARRAY_MAKE(items, count) (((items) = calloc((size_t)(count) + 1, sizeof *(items))) != NULL)
 
 /* A first-in, first-out queue of items of equal size. Each function takes the size of an item in `bytes`. A queue with
    all members 0 is empty. */
@@ -124,6 +145,11 @@ struct hr_arena {
 static inline bool hr__arena_is_streamed(const struct hr_arena *arena) {
   return arena->job_columns.self != NULL;
 }
+
+/* Allocates an array of `count` zeroed items in an arena, and one more so that `count` may be 0. The macro takes the
+   variable that points to the items. The value of the expression is false if memory is exhausted. */
+#define HR__ARENA_ARRAY(arena, items, count)                                                                           \
+  (((items) = hr_arena_alloc((arena), ((size_t)(count) + 1) * sizeof *(items))) != NULL)
 
 /* Frees all memory. The arena is empty afterwards and can be used again. */
 void hr__arena_finish(struct hr_arena *arena);

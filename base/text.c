@@ -57,43 +57,33 @@ static uint64_t magnitude_of(int64_t value) {
   return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
-/* Writes `value` / `unit` as a decimal. `unit` is 10^`digits`. Both are constants at each call, so the compiler
-   replaces the divisions by multiplications. */
-static inline char *put_scaled(char *at, int64_t value, uint32_t unit, unsigned digits) {
+/* Writes `value` / `unit` as a decimal. `unit` is 10^`digits`. `trims`: without zeros at the end of the decimals. All
+   three are constants at each call, so the compiler replaces the divisions by multiplications. */
+static inline char *put_scaled(char *at, int64_t value, uint32_t unit, unsigned digits, bool trims) {
   uint64_t magnitude = magnitude_of(value);
   uint32_t fraction = (uint32_t)(magnitude % unit);
   if (value < 0) *at++ = '-';
   at = hr__put_u64(at, magnitude / unit);
-  if (fraction == 0) return at;
+  if (trims && fraction == 0) return at;
   *at = '.';
   for (unsigned i = digits; i > 0; i--) {
     at[i] = (char)('0' + fraction % 10);
     fraction /= 10;
   }
-  while (at[digits] == '0') digits--;
+  while (trims && at[digits] == '0') digits--;
   return at + digits + 1;
 }
 
 char *hr__put_millionths(char *at, int64_t value) {
-  return put_scaled(at, value, 1000000, 6);
+  return put_scaled(at, value, 1000000, 6, true);
 }
 
 char *hr__put_thousandths(char *at, int64_t value) {
-  return put_scaled(at, value, 1000, 3);
+  return put_scaled(at, value, 1000, 3, true);
 }
 
 char *hr__put_usd(char *at, int64_t uusd) {
-  enum { DECIMALS = 6 };
-  uint64_t magnitude = magnitude_of(uusd);
-  uint32_t fraction = (uint32_t)(magnitude % 1000000);
-  if (uusd < 0) *at++ = '-';
-  at = hr__put_u64(at, magnitude / 1000000);
-  *at = '.';
-  for (unsigned i = DECIMALS; i > 0; i--) {
-    at[i] = (char)('0' + fraction % 10);
-    fraction /= 10;
-  }
-  return at + DECIMALS + 1;
+  return put_scaled(at, uusd, 1000000, 6, false);
 }
 
 /* Returns whether the value, in millionths, fits into an integer. Decimals of larger values would be meaningless,
@@ -454,25 +444,15 @@ enum hr_status hr_fail(struct hr_error *error, enum hr_status status, const char
 }
 
 int hr_status_exit_code(enum hr_status status) {
-  switch (status) {
-#define EXIT_CODE_CASE(name, exit_code, meaning)                                                                       \
-  case name:                                                                                                           \
-    return exit_code;
-    HR_STATUS_TABLE(EXIT_CODE_CASE)
-#undef EXIT_CODE_CASE
-  }
-  return 4;
+#define EXIT_CODE(name, exit_code, meaning) [name] = (exit_code),
+  static const int codes[] = {HR_STATUS_TABLE(EXIT_CODE)};
+  return (size_t)status < sizeof codes / sizeof *codes ? codes[status] : 4;
 }
 
 const char *hr_status_meaning(enum hr_status status) {
-  switch (status) {
-#define MEANING_CASE(name, exit_code, meaning)                                                                         \
-  case name:                                                                                                           \
-    return meaning;
-    HR_STATUS_TABLE(MEANING_CASE)
-#undef MEANING_CASE
-  }
-  return "unknown status";
+#define MEANING(name, exit_code, meaning) [name] = (meaning),
+  static const char *const meanings[] = {HR_STATUS_TABLE(MEANING)};
+  return (size_t)status < sizeof meanings / sizeof *meanings ? meanings[status] : "unknown status";
 }
 
 const char *hr_version(void) {

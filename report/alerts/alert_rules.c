@@ -318,7 +318,7 @@ static void change(struct alert_heat *self, const struct hr_event *event, int si
   const struct hr_power_spec *power = hot_spec(self->cluster, placement->pool.id);
   if (!power) return;
   uint32_t fraction_ppm = hr__power_fraction(self->trace, self->classes, event->job);
-  double watts = hr__power_limit(power, fraction_ppm).gpu_w;
+  double watts = hr__power_limit_at(power, 0, fraction_ppm).gpu_w;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     struct hr_slice slice = placement->slices[i];
     struct hot_node *node = &self->nodes[slice.node.id];

@@ -298,9 +298,9 @@ static void run_hpa_function(const cJSON *whole, struct hr__verdict *verdict) {
   else if (strcmp(function, "scale-up-limit-default") == 0)
     result.replicas = hr__hpa_default_up_limit(current);
   else if (strcmp(function, "scale-up-limit-behavior") == 0)
-    result.replicas = hr__hpa_up_limit(&up, &history, 0, current);
+    result.replicas = hr__hpa_limit(&up, &history, 0, current, true);
   else if (strcmp(function, "scale-down-limit-behavior") == 0)
-    result.replicas = hr__hpa_down_limit(&down, &history, 0, current);
+    result.replicas = hr__hpa_limit(&down, &history, 0, current, false);
   else
     verdict->malformed = "unknown \"function\"";
   hr__verdict_compare_number(verdict, "want", want, (double)result.replicas);

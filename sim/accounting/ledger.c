@@ -350,16 +350,14 @@ static enum hr_status open_book(struct book *book, const struct hr_pool_spec *sp
   book->free_us = market->market == HR_MARKET_SPOT ? market->billing.free_if_reclaimed_us : 0;
   enum hr_status status = hr__price_sums_init(&book->prices, market);
   if (status != HR_OK || !hr_market_is_elastic(market->market)) return status;
-  book->sessions = calloc((size_t)spec->nodes + 1, sizeof *book->sessions);
-  if (!book->sessions) return HR_NO_MEMORY;
+  if (!HR__ARRAY_MAKE(book->sessions, spec->nodes)) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < spec->nodes; i++) book->sessions[i].since_us = HR_NEVER_US;
   return HR_OK;
 }
 
 static enum hr_status open_books(struct hr_ledger *ledger, const struct hr_cluster_spec *cluster) {
   uint32_t first_node = 0;
-  ledger->books = calloc((size_t)cluster->n_pools + 1, sizeof *ledger->books);
-  if (!ledger->books) return HR_NO_MEMORY;
+  if (!HR__ARRAY_MAKE(ledger->books, cluster->n_pools)) return HR_NO_MEMORY;
   ledger->n_books = cluster->n_pools;
   for (uint32_t i = 0; i < cluster->n_pools; first_node += cluster->pools[i++].nodes)
     if (open_book(&ledger->books[i], &cluster->pools[i], first_node) != HR_OK) return HR_NO_MEMORY;

@@ -42,11 +42,10 @@ struct hr_free_index *hr_free_index_create(struct hr_arena *arena, uint32_t n_no
   index->gpus_per_node = gpus_per_node;
   index->node_shape = hr__bitset_shape(n_nodes);
   index->level_shape = hr__bitset_shape(gpus_per_node + 1);
-  index->nodes_at = hr_arena_alloc(arena, n_levels * index->node_shape.n_words * sizeof *index->nodes_at);
-  index->levels = hr_arena_alloc(arena, index->level_shape.n_words * sizeof *index->levels);
-  index->count_at = hr_arena_alloc(arena, n_levels * sizeof *index->count_at);
-  index->free = hr_arena_alloc(arena, n_nodes * sizeof *index->free);
-  if (!index->nodes_at || !index->levels || !index->count_at || !index->free) return NULL;
+  if (!HR__ARENA_ARRAY(arena, index->nodes_at, n_levels * index->node_shape.n_words) ||
+      !HR__ARENA_ARRAY(arena, index->levels, index->level_shape.n_words) ||
+      !HR__ARENA_ARRAY(arena, index->count_at, n_levels) || !HR__ARENA_ARRAY(arena, index->free, n_nodes))
+    return NULL;
   for (uint32_t node = 0; node < n_nodes; node++) {
     index->free[node] = gpus_per_node;
     link_node(index, node, gpus_per_node);
@@ -119,14 +118,14 @@ static uint32_t room_of(const struct hr_group_index *groups, uint32_t group) {
 bool hr_free_index_add_groups(struct hr_arena *arena, struct hr_free_index *index, uint32_t nodes_per_group) {
   for (struct hr_group_index *each = index->groups; each; each = each->next)
     if (each->nodes_per_group == nodes_per_group) return true;
-  struct hr_group_index *groups = hr_arena_alloc(arena, sizeof *groups);
+  struct hr_group_index *groups;
   uint32_t n_groups = (index->n_nodes + nodes_per_group - 1) / nodes_per_group;
-  if (!groups) return false;
+  if (!HR__ARENA_ARRAY(arena, groups, 1)) return false;
   groups->nodes_per_group = nodes_per_group;
   groups->n_levels = index->gpus_per_node + 1;
-  groups->count = hr_arena_alloc(arena, (size_t)n_groups * groups->n_levels * sizeof *groups->count);
+  if (!HR__ARENA_ARRAY(arena, groups->count, (size_t)n_groups * groups->n_levels)) return false;
   groups->by_room = hr_free_index_create(arena, n_groups, nodes_per_group * index->gpus_per_node);
-  if (!groups->count || !groups->by_room) return false;
+  if (!groups->by_room) return false;
   for (uint32_t node = 0; node < index->n_nodes; node++)
     groups->count[(size_t)(node / nodes_per_group) * groups->n_levels + index->free[node]]++;
   for (uint32_t group = 0; group < n_groups; group++) hr_free_index_set(groups->by_room, group, room_of(groups, group));
@@ -195,13 +194,12 @@ static bool pool_comes_and_goes(const struct hr_pool_spec *spec) {
 }
 
 /* Initializes a pool of nodes that come and go. */
-static enum hr_status init_elastic(struct hr__pool *pool, struct hr_arena *arena) {
+static bool init_elastic(struct hr__pool *pool, struct hr_arena *arena) {
   uint32_t n_nodes = pool->spec->nodes;
   pool->comes_and_goes = true;
   pool->shape = hr__bitset_shape(n_nodes);
-  pool->off = hr_arena_alloc(arena, pool->shape.n_words * sizeof *pool->off);
-  if (!pool->off) return HR_NO_MEMORY;
-  if (!begins_off(pool->spec)) return HR_OK;
+  if (!HR__ARENA_ARRAY(arena, pool->off, pool->shape.n_words)) return false;
+  if (!begins_off(pool->spec)) return true;
   if (pool->spec->market.market == HR_MARKET_SPOT)
     pool->reclaims_per_h = 3600 / hr__spot_mean_life_s(&pool->spec->market.spot);
   pool->total_milli = pool->free_milli = 0;
@@ -211,10 +209,10 @@ static enum hr_status init_elastic(struct hr__pool *pool, struct hr_arena *arena
     hr__bitset_add(&pool->shape, pool->off, node);
     hr_free_index_set(pool->index, node, 0);
   }
-  return HR_OK;
+  return true;
 }
 
-static enum hr_status init_pool(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_pool_spec *spec) {
+static bool init_pool(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_pool_spec *spec) {
   struct hr__pool *pool = &cluster->pools[cluster->n_pools++];
   pool->spec = spec;
   pool->first_node = (hr_node){cluster->n_nodes};
@@ -223,10 +221,10 @@ static enum hr_status init_pool(struct hr_cluster *cluster, struct hr_arena *are
   pool->n_in[HR_NODE_UP] = spec->nodes;
   pool->index = hr_free_index_create(arena, spec->nodes, spec->gpus_per_node);
   cluster->n_nodes += spec->nodes;
-  if (!pool->index || (pool_comes_and_goes(spec) && init_elastic(pool, arena) != HR_OK)) return HR_NO_MEMORY;
+  if (!pool->index || (pool_comes_and_goes(spec) && !init_elastic(pool, arena))) return false;
   cluster->total_milli += pool->total_milli;
   cluster->free_milli += pool->free_milli;
-  return HR_OK;
+  return true;
 }
 
 static bool any_comes_and_goes(const struct hr_cluster *cluster) {
@@ -235,12 +233,10 @@ static bool any_comes_and_goes(const struct hr_cluster *cluster) {
   return false;
 }
 
-static enum hr_status init_nodes(struct hr_cluster *cluster, struct hr_arena *arena) {
+static bool init_nodes(struct hr_cluster *cluster, struct hr_arena *arena) {
   bool some_come_and_go = any_comes_and_goes(cluster);
-  cluster->node_free_milli = hr_arena_alloc(arena, cluster->n_nodes * sizeof *cluster->node_free_milli);
-  if (!cluster->node_free_milli) return HR_NO_MEMORY;
-  if (some_come_and_go && !(cluster->nodes = hr_arena_alloc(arena, cluster->n_nodes * sizeof *cluster->nodes)))
-    return HR_NO_MEMORY;
+  if (!HR__ARENA_ARRAY(arena, cluster->node_free_milli, cluster->n_nodes)) return false;
+  if (some_come_and_go && !HR__ARENA_ARRAY(arena, cluster->nodes, cluster->n_nodes)) return false;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr__pool *pool = &cluster->pools[i];
     for (uint32_t node = pool->first_node.id; node < pool->first_node.id + pool->spec->nodes; node++) {
@@ -251,47 +247,44 @@ static enum hr_status init_nodes(struct hr_cluster *cluster, struct hr_arena *ar
           (struct hr__node){.down_us = HR_NEVER_US, .dies_us = HR_NEVER_US, .state = off ? HR_NODE_OFF : HR_NODE_UP};
     }
   }
-  return HR_OK;
+  return true;
 }
 
-static enum hr_status create_requests(struct hr_cluster *cluster, struct hr_arena *arena) {
+static bool create_requests(struct hr_cluster *cluster, struct hr_arena *arena) {
   size_t n_classes = cluster->accepts.classes.count;
   uint32_t *max_gpus = hr_arena_alloc(arena, (n_classes + 1) * sizeof *max_gpus);
-  if (!max_gpus) return HR_NO_MEMORY;
+  if (!max_gpus) return false;
   for (uint32_t class_ = 0; class_ < n_classes; class_++)
     for (uint32_t i = 0; i < cluster->n_pools; i++) {
       uint32_t gpus = cluster->pools[i].spec->gpus_per_node;
       if (hr_cluster_accepts(cluster, class_, (hr_pool){i}) && gpus > max_gpus[class_]) max_gpus[class_] = gpus;
     }
   cluster->requests = hr__requests_create(arena, &cluster->accepts, max_gpus, cluster->spec);
-  return cluster->requests ? HR_OK : HR_NO_MEMORY;
+  return cluster->requests;
 }
 
-static enum hr_status create_inventory(struct hr_cluster *cluster, struct hr_arena *arena,
-                                       const struct hr_cluster_spec *spec) {
-  if (!hr_cluster_spec_by_gpu(spec)) return HR_OK;
-  if (create_requests(cluster, arena) != HR_OK) return HR_NO_MEMORY;
+static bool create_inventory(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec) {
+  if (!hr_cluster_spec_by_gpu(spec)) return true;
+  if (!create_requests(cluster, arena)) return false;
   cluster->inventory = hr_gpu_inventory_create(arena, spec, cluster->requests);
-  if (!cluster->inventory) return HR_NO_MEMORY;
+  if (!cluster->inventory) return false;
   for (uint32_t node = 0; node < cluster->n_nodes; node++)
     cluster->inventory->closed[node] = cluster->nodes && cluster->nodes[node].state != HR_NODE_UP;
-  return HR_OK;
+  return true;
 }
 
 enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                 const struct hr_trace *trace, const struct hr_class_spec *classes,
                                 const struct hr__speed_table *speeds) {
   *cluster = (struct hr_cluster){.spec = spec, .trace = trace, .classes = classes};
-  cluster->pools = hr_arena_alloc(arena, spec->n_pools * sizeof *cluster->pools);
-  if (!cluster->pools) return HR_NO_MEMORY;
+  if (!HR__ARENA_ARRAY(arena, cluster->pools, spec->n_pools)) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < spec->n_pools; i++)
-    if (init_pool(cluster, arena, &spec->pools[i]) != HR_OK) return HR_NO_MEMORY;
+    if (!init_pool(cluster, arena, &spec->pools[i])) return HR_NO_MEMORY;
   while (cluster->n_nodes > 0 && spec->pools[cluster->first_pool.id].nodes == 0) cluster->first_pool.id++;
-  if (init_nodes(cluster, arena) != HR_OK) return HR_NO_MEMORY;
-  enum hr_status status = hr__accepts_init(&cluster->accepts, arena, spec, trace, classes, speeds);
-  if (status == HR_OK) status = create_inventory(cluster, arena, spec);
-  if (status != HR_OK) return status;
-  return hr__locality_init(cluster, arena);
+  const bool is_made = init_nodes(cluster, arena) &&
+                       hr__accepts_init(&cluster->accepts, arena, spec, trace, classes, speeds) &&
+                       create_inventory(cluster, arena, spec) && hr__locality_init(cluster, arena);
+  return is_made ? HR_OK : HR_NO_MEMORY;
 }
 
 /* ---- Queries ---------------------------------------------------------------------------------------- */
@@ -321,9 +314,8 @@ const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster) 
 }
 
 uint64_t hr_cluster_asked_milli(const struct hr_cluster *cluster, hr_job job) {
-  const struct hr_requests *requests = cluster->requests;
-  if (requests) return hr_request_milli(&requests->request[requests->of_job[job.id]]);
-  return (uint64_t)cluster->trace->gpus[job.id] * MILLI;
+  const struct hr_request *request = hr__cluster_request(cluster, job);
+  return request ? hr_request_milli(request) : (uint64_t)cluster->trace->gpus[job.id] * MILLI;
 }
 
 /* Rounds a minimum (`up`) or a maximum number of GPUs to whole tasks of `step` GPUs, at least one task. Minima are
@@ -337,10 +329,9 @@ static uint32_t whole_tasks(uint32_t bound, uint32_t gpus, uint32_t step, bool u
 struct hr_sizes hr_cluster_sizes(const struct hr_cluster *cluster, hr_job job) {
   const struct hr_trace *trace = cluster->trace;
   uint32_t gpus = trace->gpus[job.id], tasks = trace->tasks ? trace->tasks[job.id] : 1;
-  const struct hr_requests *requests = cluster->requests;
+  const struct hr_request *request = hr__cluster_request(cluster, job);
   struct hr_sizes sizes = {gpus, gpus, tasks > 1 && gpus > 0 ? gpus / tasks : 1};
-  if (requests) {
-    const struct hr_request *request = &requests->request[requests->of_job[job.id]];
+  if (request) {
     sizes.step = request->gpus;
     sizes.min = sizes.max = request->gpus * request->tasks;
   }
@@ -380,6 +371,13 @@ uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job job) {
 
 bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class, hr_pool pool) {
   return hr__accepts_pool(&cluster->accepts, accept_class, pool.id);
+}
+
+bool hr__cluster_has_node_for(const struct hr_cluster *cluster, uint32_t accept_class, uint32_t gpus) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].spec->gpus_per_node >= gpus && hr_cluster_accepts(cluster, accept_class, (hr_pool){i}))
+      return true;
+  return false;
 }
 
 /* ---- Nodes that come and go ------------------------------------------------------------------------- */
@@ -488,16 +486,18 @@ static void change_node(struct hr_cluster *cluster, struct hr__pool *pool, hr_no
   hr_free_index_set(pool->index, node.id - pool->first_node.id, whole_gpus(cluster, node));
 }
 
-typedef void release_function(struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                              const struct hr_slice *slice);
+typedef void change_function(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                             const struct hr_slice *slice);
 
-/* Releases slices. `request` is NULL in counted allocation. In per-GPU allocation, `back` releases a slice in the
-   inventory; it is hr_gpu_inventory_give or hr_gpu_inventory_undo. */
-static void release_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
-                           const struct hr_slice *slices, uint32_t n_slices, release_function *back) {
+/* Releases slices (`sign` 1), or takes them without any check (-1). `request` is NULL in counted allocation. In per-GPU
+   allocation, `change` changes the inventory: it is hr_gpu_inventory_give, hr_gpu_inventory_undo or, with -1,
+   hr_gpu_inventory_take. */
+static void change_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
+                          const struct hr_slice *slices, uint32_t n_slices, change_function *change, int sign) {
   for (uint32_t i = 0; i < n_slices; i++) {
-    if (request) back(cluster->inventory, request, &slices[i]);
-    change_node(cluster, pool, slices[i].node, cluster->node_free_milli[slices[i].node.id] + slices[i].gpu_milli);
+    if (request) change(cluster->inventory, request, &slices[i]);
+    const uint32_t milli = slices[i].gpu_milli, free_milli = cluster->node_free_milli[slices[i].node.id];
+    change_node(cluster, pool, slices[i].node, sign > 0 ? free_milli + milli : free_milli - milli);
   }
 }
 
@@ -522,15 +522,10 @@ static const char *allocate_slices(struct hr_cluster *cluster, struct hr__pool *
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     const char *refusal = allocate_slice(cluster, pool, request, placement->slices[i]);
     if (!refusal) continue;
-    release_slices(cluster, pool, request, placement->slices, i, hr_gpu_inventory_undo);
+    change_slices(cluster, pool, request, placement->slices, i, hr_gpu_inventory_undo, 1);
     return refusal;
   }
   return NULL;
-}
-
-/* Returns the job's entry in the table of requests, or NULL in counted allocation. */
-static const struct hr_request *request_of(const struct hr_cluster *cluster, hr_job job) {
-  return cluster->inventory ? &cluster->requests->request[cluster->requests->of_job[job.id]] : NULL;
 }
 
 static uint64_t requested_milli(const struct hr_cluster *cluster, hr_job job) {
@@ -578,7 +573,7 @@ static const char *refuse_placement(const struct hr_cluster *cluster, const stru
 }
 
 const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
-  const struct hr_request *request = request_of(cluster, job);
+  const struct hr_request *request = hr__cluster_request(cluster, job);
   if (placement->pool.id >= cluster->n_pools) return "there is no such pool";
   if (!needs_node(cluster, job, request)) return placement->n_slices ? "a job without GPUs must not have slices" : NULL;
   const char *refusal = refuse_placement(cluster, placement, job, request);
@@ -588,7 +583,7 @@ const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_pla
   if (refusal) return refusal;
   uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
   if (!request && !may_have(cluster, job, gpu_milli)) {
-    release_slices(cluster, pool, request, placement->slices, placement->n_slices, hr_gpu_inventory_undo);
+    change_slices(cluster, pool, request, placement->slices, placement->n_slices, hr_gpu_inventory_undo, 1);
     return "the slices do not add up to what the job requests";
   }
   pool->free_milli -= gpu_milli;
@@ -604,39 +599,29 @@ static uint64_t usable_milli(const struct hr_cluster *cluster, const struct hr_p
   return sum_milli;
 }
 
-static void release_placement(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
-                              release_function *back) {
-  const struct hr_request *request = request_of(cluster, job);
+/* Releases a placement (`sign` 1), or takes it without any check (-1); see change_slices. */
+static void change_placement(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
+                             change_function *change, int sign) {
+  const struct hr_request *request = hr__cluster_request(cluster, job);
   if (!needs_node(cluster, job, request)) return;
   struct hr__pool *pool = &cluster->pools[placement->pool.id];
   uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
-  release_slices(cluster, pool, request, placement->slices, placement->n_slices, back);
+  change_slices(cluster, pool, request, placement->slices, placement->n_slices, change, sign);
   if (pool->comes_and_goes) gpu_milli = usable_milli(cluster, placement);
-  pool->free_milli += gpu_milli;
-  cluster->free_milli += gpu_milli;
+  pool->free_milli += sign > 0 ? gpu_milli : -gpu_milli;
+  cluster->free_milli += sign > 0 ? gpu_milli : -gpu_milli;
 }
 
 void hr__cluster_release(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
-  release_placement(cluster, placement, job, hr_gpu_inventory_give);
+  change_placement(cluster, placement, job, hr_gpu_inventory_give, 1);
 }
 
 void hr__cluster_undo_allocate(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
-  release_placement(cluster, placement, job, hr_gpu_inventory_undo);
+  change_placement(cluster, placement, job, hr_gpu_inventory_undo, 1);
 }
 
 void hr__cluster_undo_release(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
-  const struct hr_request *request = request_of(cluster, job);
-  if (!needs_node(cluster, job, request)) return;
-  struct hr__pool *pool = &cluster->pools[placement->pool.id];
-  uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    struct hr_slice slice = placement->slices[i];
-    if (request) hr_gpu_inventory_take(cluster->inventory, request, &slice);
-    change_node(cluster, pool, slice.node, cluster->node_free_milli[slice.node.id] - slice.gpu_milli);
-  }
-  if (pool->comes_and_goes) gpu_milli = usable_milli(cluster, placement);
-  pool->free_milli -= gpu_milli;
-  cluster->free_milli -= gpu_milli;
+  change_placement(cluster, placement, job, hr_gpu_inventory_take, -1);
 }
 
 void hr__cluster_follow(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
@@ -660,27 +645,15 @@ void hr__cluster_follow(struct hr_cluster *cluster, const struct hr_placement *p
 /* ---- Jobs that never fit ---------------------------------------------------------------------------- */
 
 /* Returns the rank of a reason for which a pool does not fit a job. Of the reasons of all pools, the one with the
-   highest rank is reported, because the pool with this reason is the closest to a fit. */
+   highest rank is reported, because the pool with this reason is the closest to a fit. The rank of reasons that are not
+   listed is 0. */
 static int nearness(enum hr_reason reason) {
-  switch (reason) {
-  case HR_REASON_NO_GPU_TYPE:
-    return 0;
-  case HR_REASON_GPU_MEMORY:
-    return 1;
-  case HR_REASON_NO_REGION:
-    return 2;
-  case HR_REASON_TOO_LARGE:
-  case HR_REASON_NODE_TOO_SMALL:
-  case HR_REASON_MIG_PROFILE:
-  case HR_REASON_ONLY_MIG:
-    return 3;
-  case HR_REASON_NO_GROUP:
-    return 4;
-  case HR_REASON_NO_CLASS_POOL:
-    return 5;
-  default:
-    return 6;
-  }
+  static const int8_t ranks[] = {
+      [HR_REASON_NO_GPU_TYPE] = -6, [HR_REASON_GPU_MEMORY] = -5,     [HR_REASON_NO_REGION] = -4,
+      [HR_REASON_TOO_LARGE] = -3,   [HR_REASON_NODE_TOO_SMALL] = -3, [HR_REASON_MIG_PROFILE] = -3,
+      [HR_REASON_ONLY_MIG] = -3,    [HR_REASON_NO_GROUP] = -2,       [HR_REASON_NO_CLASS_POOL] = -1,
+  };
+  return (size_t)reason < sizeof ranks ? ranks[reason] : 0;
 }
 
 /* Returns whether the MIG instances of a node do not suffice for even one task, whatever CPU and memory the node
@@ -743,7 +716,7 @@ static bool is_relevant(const struct hr_cluster *cluster, uint32_t pool) {
 }
 
 enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job job) {
-  const struct hr_request *request = request_of(cluster, job);
+  const struct hr_request *request = hr__cluster_request(cluster, job);
   if (!needs_node(cluster, job, request)) return HR_REASON_NONE;
   uint32_t accept_class = hr_cluster_accept_class(cluster, job);
   enum hr_reason nearest = HR_REASON_NO_GPU_TYPE;
@@ -760,7 +733,7 @@ enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job j
 }
 
 uint64_t hr__cluster_max_copies(const struct hr_cluster *cluster, hr_pool pool, hr_job job) {
-  const struct hr_request *request = request_of(cluster, job);
+  const struct hr_request *request = hr__cluster_request(cluster, job);
   const struct hr_pool_spec *spec = cluster->pools[pool.id].spec;
   const uint32_t accept_class = hr_cluster_accept_class(cluster, job);
   if (!spec->nodes || hr__accepts_refusal(&cluster->accepts, job, accept_class, pool.id) != HR_REASON_NONE) return 0;

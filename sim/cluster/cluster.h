@@ -170,28 +170,30 @@ struct hr__pool_sets {
   uint32_t count, n_pools;
 };
 
+/* The properties of a job that determine which pools it accepts. Each value of a property selects a set of pools. */
+enum hr__accept_kind {
+  HR__ACCEPT_CLASS,  /* the job class */
+  HR__ACCEPT_REGION, /* the list of regions: its number in the trace */
+  HR__ACCEPT_GPU,    /* the list of GPU types: its number in the trace */
+  HR__ACCEPT_SPEED,  /* the row of the table of speeds */
+  HR__ACCEPT_PART,   /* 1 + the number of the MIG profile in the trace; 0: the job has GPUs and names no profile */
+  HR__ACCEPT_MEMORY, /* the number of elements of `memory_mib` that the requested GPU memory exceeds */
+  HR__ACCEPT_KINDS
+};
+
 struct hr__accepts {
-  struct hr__pool_sets by_gpu, by_region, by_class, by_memory, by_part; /* in each of these, set 0 contains all pools */
-  /* [lists + 1]: the index of a set. Element 0 is for jobs without a list. Element i + 1 is for list i of the trace */
-  uint32_t *set_of_gpus, *set_of_regions;
-  uint32_t set_of_class[HR_N_CLASSES];
-  /* [profiles + 1]: the index of a set. Element 0 is for jobs with GPUs that name no MIG profile. Element i + 1 is for
-     profile i of the trace */
-  uint32_t *set_of_profile;
+  struct hr__pool_sets by[HR__ACCEPT_KINDS]; /* in each of these, set 0 contains all pools */
+  /* the index of a set, by value of the property + 1; element 0 is for HR_NONE and is 0 */
+  uint32_t *set_of[HR__ACCEPT_KINDS];
   uint32_t *memory_mib; /* [n_memories]: the distinct GPU memory sizes of the pools in MiB, ascending */
-  /* [n_memories + 1]: element k is the set for jobs with a requested memory that exceeds exactly k of these sizes */
-  uint32_t *set_of_memory;
   uint32_t n_memories;
   const struct hr_trace *trace;
   const struct hr_class_spec *job_classes; /* may be NULL */
   bool has_spot;
   const struct hr__speed_table *speeds;
-  struct hr__pool_sets by_speed; /* set 0 contains all pools */
-  uint32_t *set_of_rows;         /* [rows + 1]: the index of a set, by row of the table of speeds */
-  struct hr__pool_sets classes;  /* the accept classes; class 0 contains all pools that have nodes */
-  /* the accept class for each combination of the indices of six sets:
-     [2][by_class.count][by_region.count][by_gpu.count][by_speed.count][by_part.count][by_memory.count]. The second half
-     is for jobs that must not use spot capacity */
+  struct hr__pool_sets classes; /* the accept classes; class 0 contains all pools that have nodes */
+  /* the accept class for each combination of the indices of six sets: [2][by[0].count] .. [by[5].count]. The second
+     half is for jobs that must not use spot capacity */
   uint32_t *class_of;
   /* plain[0] is the accept class of all jobs without GPUs, plain[1] that of all jobs with GPUs. Used only for runs
      without a table of speeds if the trace has no column that affects accept classes */
@@ -199,10 +201,10 @@ struct hr__accepts {
 };
 
 /* Initializes the accept classes, with memory from the arena. `job_classes` may be NULL. `trace`, `job_classes` and
-   `speeds` must exist as long as `accepts` is used. Returns HR_OK or HR_NO_MEMORY. */
-enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
-                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
-                                const struct hr_class_spec *job_classes, const struct hr__speed_table *speeds);
+   `speeds` must exist as long as `accepts` is used. Returns false if memory is exhausted. */
+bool hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena, const struct hr_cluster_spec *cluster,
+                      const struct hr_trace *trace, const struct hr_class_spec *job_classes,
+                      const struct hr__speed_table *speeds);
 
 /* Returns the accept class of a job. In a streamed run, hr__speeds_find_row must have been called for the job. */
 uint32_t hr__accepts_class(const struct hr__accepts *accepts, hr_job job);
@@ -290,9 +292,16 @@ const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_pla
    differ from it, because the size of the largest node determines how a job is divided into tasks. */
 void hr__cluster_follow(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
                         const struct hr_request *request, bool starts);
+/* Returns whether a pool that jobs of the class accept has nodes with at least `gpus` GPUs. */
+bool hr__cluster_has_node_for(const struct hr_cluster *cluster, uint32_t accept_class, uint32_t gpus);
+/* Returns the entry of a job in the table of requests, or NULL in counted allocation. */
+static inline const struct hr_request *hr__cluster_request(const struct hr_cluster *cluster, hr_job job) {
+  const struct hr_requests *requests = cluster->requests;
+  return requests ? &requests->request[requests->of_job[job.id]] : NULL;
+}
 /* Finds the tiers that jobs require (cluster_spec.c). In counted allocation, also makes an index of the node groups of
-   each required tier. Returns HR_OK or HR_NO_MEMORY. */
-enum hr_status hr__locality_init(struct hr_cluster *cluster, struct hr_arena *arena);
+   each required tier. Returns false if memory is exhausted. */
+bool hr__locality_init(struct hr_cluster *cluster, struct hr_arena *arena);
 /* Returns whether the job can never be placed in the pool because of the tier that it requires: no group of this tier
    has room for the job, even if the pool is empty. Returns false if the requirement ends at some time. The caller has
    checked that the whole empty pool has room for the job. `request` is NULL in counted allocation. */

@@ -183,14 +183,10 @@ struct hr_mig_spec *hr_mig_spec_create(const struct hr_mig_type *type, enum hr_m
   return NULL;
 }
 
-static bool same_layout(const struct hr_mig_gpu *a, const struct hr_mig_gpu *b) {
-  return memcmp(a->at, b->at, sizeof a->at) == 0;
-}
-
 enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name, const struct hr_mig_gpu *gpu,
                                uint32_t *number) {
   for (*number = 0; *number < spec->n_layouts; ++*number)
-    if (same_layout(&spec->layouts[*number].gpu, gpu)) return HR_OK;
+    if (memcmp(spec->layouts[*number].gpu.at, gpu->at, sizeof gpu->at) == 0) return HR_OK;
   if (!HR__ARRAY_RESIZE(spec->layouts, spec->n_layouts + 1)) return HR_NO_MEMORY;
   struct hr_mig_layout layout = {.name = strdup(name), .gpu = *gpu};
   if (!layout.name) return HR_NO_MEMORY;
@@ -312,19 +308,19 @@ static void find_tiers(struct hr_cluster *cluster, struct hr_arena *arena) {
 
 /* In counted allocation, makes the group indices of the required tiers from rack to zone. Tiers with only one group in
    the pool need no index. In per-GPU allocation, policies examine the groups one after the other. */
-static enum hr_status make_groups(struct hr_cluster *cluster, struct hr_arena *arena) {
+static bool make_groups(struct hr_cluster *cluster, struct hr_arena *arena) {
   for (uint32_t i = 0; i < cluster->n_pools && !cluster->inventory; i++) {
     const struct hr_pool_spec *spec = cluster->pools[i].spec;
     for (enum hr_tier tier = HR_TIER_RACK; tier <= HR_TIER_ZONE; tier++) {
       uint32_t n_nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
       if (!(cluster->tiers_within >> tier & 1) || n_nodes >= spec->nodes) continue;
-      if (!hr_free_index_add_groups(arena, cluster->pools[i].index, n_nodes)) return HR_NO_MEMORY;
+      if (!hr_free_index_add_groups(arena, cluster->pools[i].index, n_nodes)) return false;
     }
   }
-  return HR_OK;
+  return true;
 }
 
-enum hr_status hr__locality_init(struct hr_cluster *cluster, struct hr_arena *arena) {
+bool hr__locality_init(struct hr_cluster *cluster, struct hr_arena *arena) {
   find_tiers(cluster, arena);
   return make_groups(cluster, arena);
 }
@@ -420,8 +416,7 @@ enum hr_status hr__speeds_init(struct hr__speed_table *speeds, struct hr_arena *
   if (!table) return HR_OK;
   speeds->min_ppm = min_ppm(table, cluster);
   speeds->row_of = hr_arena_alloc_by_job(arena, trace->n_jobs, sizeof *speeds->row_of);
-  speeds->spans = hr_arena_alloc(arena, ((size_t)trace->models.count + 1) * sizeof *speeds->spans);
-  if (!speeds->row_of || !speeds->spans) return HR_NO_MEMORY;
+  if (!HR__ARENA_ARRAY(arena, speeds->spans, trace->models.count) || !speeds->row_of) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < trace->models.count; i++) speeds->spans[i] = rows_of(table, trace->models.text[i]);
   for (uint32_t job = 0; job < trace->n_jobs && !hr__arena_is_streamed(arena); job++)
     hr__speeds_find_row(speeds, trace, (hr_job){job});
@@ -459,8 +454,8 @@ enum hr_status hr__speeds_limit(struct hr__speed_table *speeds, struct hr_arena 
     const struct hr_power_spec *power = cluster->pools[i].power;
     bool is_limited = power && (power->gpu_cap_w > 0 || power->budget_caps);
     if (cluster->pools[i].nodes == 0 || !is_limited) continue;
-    double cap_w = hr__cap_w(power, power->budget_caps ? HR__CAP_LEVELS : 0);
-    uint32_t ppm = hr__power_limit_at(power, cap_w, HR__FULL_SPEED_PPM).speed_ppm;
+    uint32_t level = power->budget_caps ? HR__CAP_LEVELS : 0;
+    uint32_t ppm = hr__power_limit_at(power, level, HR__FULL_SPEED_PPM).speed_ppm;
     if (ppm == HR__FULL_SPEED_PPM) continue;
     if (!speeds->limited) speeds->limited = hr_arena_alloc(arena, cluster->n_pools * sizeof *speeds->limited);
     if (!speeds->limited) return HR_NO_MEMORY;
@@ -477,7 +472,7 @@ uint32_t hr__speed_limited_ppm(const struct hr__speed_table *speeds, hr_job job,
   const struct hr_power_spec *power = speeds->limited[pool.id];
   if (!power || speeds->trace->gpus[job.id] == 0) return ppm;
   uint32_t fraction_ppm = hr__power_fraction(speeds->trace, speeds->classes, job);
-  return times_ppm(ppm, hr__power_limit_at(power, hr__cap_w(power, speeds->level), fraction_ppm).speed_ppm);
+  return times_ppm(ppm, hr__power_limit_at(power, speeds->level, fraction_ppm).speed_ppm);
 }
 
 /* ---- Speeds: elastic jobs --------------------------------------------------------------------------- */
@@ -538,8 +533,7 @@ enum hr_status hr__network_init(struct hr__network_speeds *network, struct hr_ar
   for (uint32_t i = 0; i < table->n_rows; i++)
     if (table->rows[i].speed_ppm < network->min_ppm) network->min_ppm = table->rows[i].speed_ppm;
   size_t n_models = (size_t)trace->models.count + 1;
-  network->spans = hr_arena_alloc(arena, n_models * HR_N_NETWORKS * sizeof *network->spans);
-  if (!network->spans) return HR_NO_MEMORY;
+  if (!HR__ARENA_ARRAY(arena, network->spans, n_models * HR_N_NETWORKS)) return HR_NO_MEMORY;
   for (size_t model = 0; model < n_models; model++)
     for (unsigned links = 0; links < HR_N_NETWORKS; links++)
       network->spans[model * HR_N_NETWORKS + links] = hr_network_span_of(

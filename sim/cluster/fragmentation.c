@@ -4,25 +4,12 @@
    cover 95 % of all tasks. */
 
 #include "headroom/unstable/fragmentation.h"
+#include "base/containers.h"
 #include "headroom/policy.h"
 #include "sim/cluster/cluster.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* The calculation of F for nodes with GPUs that are partitioned by MIG. On such a node, a pod can use the free part of
-   a GPU if the pod requests one GPU, the GPU has or can create a suitable instance, and the node has enough free CPU.
-   The number of free milli-GPUs of the GPU has no influence on this. */
-struct mig_fragments;
-
-/* Creates the state of the calculation in the arena. Returns NULL if memory is exhausted. */
-static struct mig_fragments *mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
-                                                  const struct hr_acceptance *acceptance,
-                                                  const struct hr_gpu_inventory *inventory);
-/* Returns F(node) * typical->total for a node with partitioned GPUs. If `slice` is not NULL, the result is for the
-   state of the node after `slice` is allocated to a task that uses `cpu_milli` of CPU. */
-static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
-                             uint32_t cpu_milli);
 
 /*
  * Fragmentation F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23). The free milli-GPUs of a GPU are its
@@ -83,16 +70,26 @@ struct needs {
    recomputed when it is needed for another level. */
 enum { MAX_ROWS = 256 };
 
+enum { CACHE_BITS = 12 };
+
+/* A state, and how many pods cannot use a GPU in this state. */
+struct cached {
+  uint32_t pool_above; /* pool + 1; 0 if the entry is empty */
+  uint32_t cpu_milli;
+  uint32_t profiles;
+  uint64_t pods;
+};
+
 struct hr_fragmentation {
   const struct hr_typical_pods *typical;
   const struct hr_acceptance *acceptance;
   const struct hr_gpu_inventory *inventory;
   uint32_t *cpu_milli; /* [n_levels]: the distinct CPU requests of typical pods, ascending */
   uint32_t n_levels;
-  struct needs *needs;       /* [n_pools]; only the elements of pools in `first_pool` are used */
-  uint16_t *slot_milli;      /* [n_pools]: `slot_milli` of the pool's nodes, as in struct hr_gpu_inventory */
-  uint32_t *first_pool;      /* [n_pools]: the first pool of the set (struct needs) to which the pool belongs */
-  struct mig_fragments *mig; /* NULL if no GPU is partitioned */
+  struct needs *needs;   /* [n_pools]; only the elements of pools in `first_pool` are used */
+  uint16_t *slot_milli;  /* [n_pools]: `slot_milli` of the pool's nodes, as in struct hr_gpu_inventory */
+  uint32_t *first_pool;  /* [n_pools]: the first pool of the set (struct needs) to which the pool belongs */
+  struct cached *cached; /* [1 << CACHE_BITS]: see mig_fragment; NULL if no GPU is partitioned */
 };
 
 /* ---- Needs of pods ---- */
@@ -190,19 +187,16 @@ static void find_steps(struct needs *needs) {
 
 static bool make_needs(struct hr_fragmentation *f, struct hr_arena *arena, uint32_t pool) {
   struct needs *needs = &f->needs[pool];
-  size_t count = (size_t)f->typical->count + 1;
-  needs->need = hr_arena_alloc(arena, count * sizeof *needs->need);
-  needs->group = hr_arena_alloc(arena, count * sizeof *needs->group);
-  needs->wide = hr_arena_alloc(arena, count * sizeof *needs->wide);
-  needs->reached = hr_arena_alloc(arena, (HR_WHOLE_GPU_MILLI + 1) * sizeof *needs->reached);
-  if (!needs->need || !needs->group || !needs->wide || !needs->reached) return false;
+  uint32_t count = f->typical->count;
+  if (!HR__ARENA_ARRAY(arena, needs->need, count) || !HR__ARENA_ARRAY(arena, needs->group, count) ||
+      !HR__ARENA_ARRAY(arena, needs->wide, count) || !HR__ARENA_ARRAY(arena, needs->reached, HR_WHOLE_GPU_MILLI + 1))
+    return false;
   find_needs(f, needs, pool);
   find_steps(needs);
   needs->n_rows = f->n_levels < MAX_ROWS ? f->n_levels + 1 : MAX_ROWS;
   needs->row_size = needs->n_steps + 1 + needs->n_wide * (f->inventory->max_gpus + 1);
-  needs->row_level = hr_arena_alloc(arena, needs->n_rows * sizeof *needs->row_level);
-  needs->rows = hr_arena_alloc(arena, (size_t)needs->n_rows * needs->row_size * sizeof *needs->rows);
-  return needs->row_level && needs->rows;
+  return HR__ARENA_ARRAY(arena, needs->row_level, needs->n_rows) &&
+         HR__ARENA_ARRAY(arena, needs->rows, (size_t)needs->n_rows * needs->row_size);
 }
 
 static bool make_all_needs(struct hr_fragmentation *f, struct hr_arena *arena) {
@@ -220,19 +214,15 @@ struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const s
                                                  const struct hr_gpu_inventory *inventory) {
   struct hr_fragmentation *f = hr_arena_alloc(arena, sizeof *f);
   if (!f) return NULL;
-  size_t n_pools = (size_t)acceptance->n_pools + 1;
-  size_t n_levels = (size_t)typical->count * (inventory->gpu_cpu_milli ? n_pools : 1) + 1;
-  *f = (struct hr_fragmentation){.typical = typical,
-                                 .acceptance = acceptance,
-                                 .inventory = inventory,
-                                 .cpu_milli = hr_arena_alloc(arena, n_levels * sizeof *f->cpu_milli),
-                                 .needs = hr_arena_alloc(arena, n_pools * sizeof *f->needs),
-                                 .slot_milli = hr_arena_alloc(arena, n_pools * sizeof *f->slot_milli),
-                                 .first_pool = hr_arena_alloc(arena, n_pools * sizeof *f->first_pool)};
-  if (!f->cpu_milli || !f->needs || !f->slot_milli || !f->first_pool) return NULL;
+  const size_t n_pools = acceptance->n_pools;
+  const size_t n_levels = (size_t)typical->count * (inventory->gpu_cpu_milli ? n_pools + 1 : 1);
+  *f = (struct hr_fragmentation){.typical = typical, .acceptance = acceptance, .inventory = inventory};
+  if (!HR__ARENA_ARRAY(arena, f->cpu_milli, n_levels) || !HR__ARENA_ARRAY(arena, f->needs, n_pools) ||
+      !HR__ARENA_ARRAY(arena, f->slot_milli, n_pools) || !HR__ARENA_ARRAY(arena, f->first_pool, n_pools) ||
+      (inventory->mig && !HR__ARENA_ARRAY(arena, f->cached, (size_t)1 << CACHE_BITS)))
+    return NULL;
   for (uint32_t node = 0; node < inventory->n_nodes; node++)
     f->slot_milli[inventory->pool[node]] = inventory->slot_milli[node];
-  if (inventory->mig && !(f->mig = mig_fragments_create(arena, typical, acceptance, inventory))) return NULL;
   find_levels(f);
   return make_all_needs(f, arena) ? f : NULL;
 }
@@ -292,6 +282,65 @@ static const uint64_t *row_of(const struct hr_fragmentation *f, struct needs *ne
   return row;
 }
 
+/* ---- Fragmentation of a node with MIG ---- */
+
+/*
+ * Nodes with GPUs that are partitioned by MIG. On such a node, a pod can use the free part of a GPU if the pod requests
+ * one GPU, the GPU has or can create a suitable instance, and the node has enough free CPU. The number of free
+ * milli-GPUs of the GPU has no influence on this. F * (number of typical pods) is a sum over the GPUs of the node: the
+ * remainder of each GPU times the number of pods that cannot use it. This number depends on three values: the pool, the
+ * free CPU of the node, and the profiles of which the GPU could provide an instance. Only few combinations of these
+ * values (states) occur, so the numbers of pods are cached in a direct-mapped table.
+ */
+
+static bool can_use(const struct hr_fragmentation *f, uint32_t number, hr_node node, const struct cached *state) {
+  const struct hr_request *pod = &f->typical->request[number];
+  uint32_t pool = state->pool_above - 1;
+  if (!accepts(f, number, pool) || pod->gpus != 1 || !pod->mig_profiles) return false;
+  if (state->cpu_milli < hr_gpu_inventory_cpu_milli(f->inventory, pod, node)) return false;
+  return pod->mig_profiles[pool] & state->profiles;
+}
+
+static uint64_t count_useless(const struct hr_fragmentation *f, hr_node node, const struct cached *state) {
+  uint64_t pods = 0;
+  for (uint32_t i = 0; i < f->typical->count; i++)
+    if (!can_use(f, i, node, state)) pods += f->typical->pods[i];
+  return pods;
+}
+
+static bool is_same(const struct cached *a, const struct cached *b) {
+  return a->pool_above == b->pool_above && a->cpu_milli == b->cpu_milli && a->profiles == b->profiles;
+}
+
+static uint64_t useless_pods(struct hr_fragmentation *f, hr_node node, struct cached state) {
+  uint64_t hash = ((uint64_t)state.pool_above << 48 ^ (uint64_t)state.profiles << 32 ^ state.cpu_milli) *
+                  UINT64_C(0x9E3779B97F4A7C15);
+  struct cached *cached = &f->cached[hash >> (64 - CACHE_BITS)];
+  if (is_same(cached, &state)) return cached->pods;
+  *cached = state;
+  return cached->pods = count_useless(f, node, &state);
+}
+
+/* Returns F(node) * typical->total for a node with partitioned GPUs. If `slice` is not NULL, the result is for the
+   state of the node after `slice` is allocated to a task that uses `cpu_milli` of CPU. */
+static uint64_t mig_fragment(struct hr_fragmentation *f, hr_node node, const struct hr_slice *slice,
+                             uint32_t cpu_milli) {
+  const struct hr_gpu_inventory *inventory = f->inventory;
+  const uint16_t *profiles = inventory->mig_profiles + (size_t)node.id * inventory->max_gpus;
+  const uint16_t *left_milli = hr_gpu_inventory_gpus(inventory, node);
+  struct cached state = {.pool_above = inventory->pool[node.id] + 1, .cpu_milli = inventory->cpu_milli[node.id]};
+  uint64_t sum = 0;
+  if (state.cpu_milli != HR_NONE) state.cpu_milli -= cpu_milli;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) {
+    bool is_taken = slice && slice->gpus >> gpu & 1;
+    uint32_t left = is_taken ? left_milli[gpu] - slice->gpu_milli : left_milli[gpu];
+    if (left == 0) continue;
+    state.profiles = is_taken ? hr__gpu_inventory_mig_profiles_after(inventory, slice) : profiles[gpu];
+    sum += left * useless_pods(f, node, state);
+  }
+  return sum;
+}
+
 /* ---- Fragmentation of a node ---- */
 
 static uint64_t fragment(struct hr_fragmentation *f, hr_node node, uint32_t cpu_milli, const uint16_t *left) {
@@ -314,7 +363,7 @@ static uint64_t fragment(struct hr_fragmentation *f, hr_node node, uint32_t cpu_
 
 uint64_t hr_fragmentation_of(struct hr_fragmentation *fragmentation, hr_node node) {
   const struct hr_gpu_inventory *inventory = fragmentation->inventory;
-  if (hr_gpu_inventory_mig(inventory, node)) return mig_fragment(fragmentation->mig, node, NULL, 0);
+  if (hr_gpu_inventory_mig(inventory, node)) return mig_fragment(fragmentation, node, NULL, 0);
   return fragment(fragmentation, node, inventory->cpu_milli[node.id], hr_gpu_inventory_gpus(inventory, node));
 }
 
@@ -323,7 +372,7 @@ uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const st
   const struct hr_gpu_inventory *inventory = fragmentation->inventory;
   if (hr_gpu_inventory_mig(inventory, node)) {
     struct hr_slice slice = hr_gpu_inventory_slice(inventory, request, node, gpus);
-    return mig_fragment(fragmentation->mig, node, &slice, hr_gpu_inventory_cpu_milli(inventory, request, node));
+    return mig_fragment(fragmentation, node, &slice, hr_gpu_inventory_cpu_milli(inventory, request, node));
   }
   uint32_t cpu_milli = inventory->cpu_milli[node.id], gpu_milli = hr_gpu_inventory_milli(inventory, request, node);
   uint16_t left[HR_MAX_INVENTORY_GPUS];
@@ -334,91 +383,6 @@ uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const st
     *one = (uint16_t)(*one - gpu_milli);
   }
   return fragment(fragmentation, node, cpu_milli, left);
-}
-
-/*
- * With MIG, F * (number of typical pods) is a sum over the GPUs of a node: the remainder of each GPU times the number
- * of pods that cannot use it. How many pods cannot use it depends on three values: the pool, the free CPU of the node,
- * and the profiles of which the GPU could provide an instance. Only few combinations of these values (states) occur, so
- * the numbers of pods are cached in a direct-mapped table.
- */
-
-enum { CACHE_BITS = 12 };
-
-/* A state, and how many pods cannot use a GPU in this state. */
-struct cached {
-  uint32_t pool_above; /* pool + 1; 0 if the entry is empty */
-  uint32_t cpu_milli;
-  uint32_t profiles;
-  uint64_t pods;
-};
-
-struct mig_fragments {
-  const struct hr_typical_pods *typical;
-  const struct hr_acceptance *acceptance;
-  const struct hr_gpu_inventory *inventory;
-  struct cached *cached; /* [1 << CACHE_BITS] */
-};
-
-static struct mig_fragments *mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
-                                                  const struct hr_acceptance *acceptance,
-                                                  const struct hr_gpu_inventory *inventory) {
-  struct mig_fragments *fragments = hr_arena_alloc(arena, sizeof *fragments);
-  if (!fragments) return NULL;
-  *fragments = (struct mig_fragments){typical, acceptance, inventory,
-                                      hr_arena_alloc(arena, ((size_t)1 << CACHE_BITS) * sizeof *fragments->cached)};
-  return fragments->cached ? fragments : NULL;
-}
-
-/* ---- One GPU ---- */
-
-static bool can_use(const struct mig_fragments *fragments, const struct hr_request *pod, hr_node node,
-                    const struct cached *state) {
-  uint32_t pool = state->pool_above - 1;
-  const uint8_t *accepted = fragments->acceptance->row + (size_t)pod->accept_class * fragments->acceptance->n_pools;
-  if (!accepted[pool] || pod->gpus != 1 || !pod->mig_profiles) return false;
-  if (state->cpu_milli < hr_gpu_inventory_cpu_milli(fragments->inventory, pod, node)) return false;
-  return pod->mig_profiles[pool] & state->profiles;
-}
-
-static uint64_t count_useless(const struct mig_fragments *fragments, hr_node node, const struct cached *state) {
-  uint64_t pods = 0;
-  for (uint32_t i = 0; i < fragments->typical->count; i++)
-    if (!can_use(fragments, &fragments->typical->request[i], node, state)) pods += fragments->typical->pods[i];
-  return pods;
-}
-
-static bool is_same(const struct cached *a, const struct cached *b) {
-  return a->pool_above == b->pool_above && a->cpu_milli == b->cpu_milli && a->profiles == b->profiles;
-}
-
-static uint64_t useless_pods(struct mig_fragments *fragments, hr_node node, struct cached state) {
-  uint64_t hash = ((uint64_t)state.pool_above << 48 ^ (uint64_t)state.profiles << 32 ^ state.cpu_milli) *
-                  UINT64_C(0x9E3779B97F4A7C15);
-  struct cached *cached = &fragments->cached[hash >> (64 - CACHE_BITS)];
-  if (is_same(cached, &state)) return cached->pods;
-  *cached = state;
-  return cached->pods = count_useless(fragments, node, &state);
-}
-
-/* ---- A node ---- */
-
-static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
-                             uint32_t cpu_milli) {
-  const struct hr_gpu_inventory *inventory = fragments->inventory;
-  const uint16_t *profiles = inventory->mig_profiles + (size_t)node.id * inventory->max_gpus;
-  const uint16_t *left_milli = hr_gpu_inventory_gpus(inventory, node);
-  struct cached state = {.pool_above = inventory->pool[node.id] + 1, .cpu_milli = inventory->cpu_milli[node.id]};
-  uint64_t sum = 0;
-  if (state.cpu_milli != HR_NONE) state.cpu_milli -= cpu_milli;
-  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) {
-    bool is_taken = slice && slice->gpus >> gpu & 1;
-    uint32_t left = is_taken ? left_milli[gpu] - slice->gpu_milli : left_milli[gpu];
-    if (left == 0) continue;
-    state.profiles = is_taken ? hr__gpu_inventory_mig_profiles_after(inventory, slice) : profiles[gpu];
-    sum += left * useless_pods(fragments, node, state);
-  }
-  return sum;
 }
 
 /* ---- Typical pods of a trace ---- */
@@ -498,9 +462,7 @@ struct hr_typical_pods *hr_typical_pods_create(struct hr_arena *arena, const str
   struct fragmentation_group *groups = hr_arena_alloc(arena, ((size_t)requests->count + 1) * sizeof *groups);
   if (!typical || !groups) return NULL;
   uint32_t count = group_pods(requests, groups);
-  typical->request = hr_arena_alloc(arena, ((size_t)count + 1) * sizeof *typical->request);
-  typical->pods = hr_arena_alloc(arena, ((size_t)count + 1) * sizeof *typical->pods);
-  if (!typical->request || !typical->pods) return NULL;
+  if (!HR__ARENA_ARRAY(arena, typical->request, count) || !HR__ARENA_ARRAY(arena, typical->pods, count)) return NULL;
   qsort(groups, count, sizeof *groups, by_frequency);
   choose(typical, groups, count);
   return typical;

@@ -24,27 +24,22 @@
  * bit per profile. Profiles are numbered from the largest to the smallest, so the highest bit is the smallest profile.
  */
 
-static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena, uint32_t n_pools) {
-  size_t n_gpus = (size_t)inventory->n_nodes * inventory->max_gpus + 1;
-  inventory->mig = hr_arena_alloc(arena, ((size_t)n_pools + 1) * sizeof *inventory->mig);
-  inventory->mig_asked = hr_arena_alloc(arena, ((size_t)n_pools + 1) * sizeof *inventory->mig_asked);
-  inventory->mig_gpu = hr_arena_alloc(arena, n_gpus * sizeof *inventory->mig_gpu);
-  inventory->mig_taken = hr_arena_alloc(arena, n_gpus);
-  inventory->mig_layout = hr_arena_alloc(arena, n_gpus);
-  inventory->mig_profiles = hr_arena_alloc(arena, n_gpus * sizeof *inventory->mig_profiles);
-  bool made =
-      inventory->mig && inventory->mig_asked && inventory->mig_gpu && inventory->mig_taken && inventory->mig_layout;
-  return made && inventory->mig_profiles ? HR_OK : HR_NO_MEMORY;
+static bool mig_make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena, uint32_t n_pools) {
+  size_t n_gpus = (size_t)inventory->n_nodes * inventory->max_gpus;
+  return HR__ARENA_ARRAY(arena, inventory->mig, n_pools) && HR__ARENA_ARRAY(arena, inventory->mig_asked, n_pools) &&
+         HR__ARENA_ARRAY(arena, inventory->mig_gpu, n_gpus) && HR__ARENA_ARRAY(arena, inventory->mig_taken, n_gpus) &&
+         HR__ARENA_ARRAY(arena, inventory->mig_layout, n_gpus) &&
+         HR__ARENA_ARRAY(arena, inventory->mig_profiles, n_gpus);
 }
 
 /* If some pool has partitioned GPUs, allocates the arrays for MIG instances and sets all GPUs to their initial states.
    `requests`: the expected requests; NULL: unknown. */
-static enum hr_status mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
-                               const struct hr_cluster_spec *spec, const struct hr_requests *requests) {
+static bool mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena, const struct hr_cluster_spec *spec,
+                     const struct hr_requests *requests) {
   uint32_t n_split = 0;
   for (uint32_t i = 0; i < spec->n_pools; i++) n_split += spec->pools[i].mig != NULL;
-  if (n_split == 0) return HR_OK;
-  if (mig_make_columns(inventory, arena, spec->n_pools) != HR_OK) return HR_NO_MEMORY;
+  if (n_split == 0) return true;
+  if (!mig_make_columns(inventory, arena, spec->n_pools)) return false;
   for (uint32_t i = 0; i < spec->n_pools; i++) {
     inventory->mig[i] = spec->pools[i].mig;
     for (uint32_t k = 0; requests && requests->mig_needs && k < requests->count; k++)
@@ -52,7 +47,7 @@ static enum hr_status mig_init(struct hr_gpu_inventory *inventory, struct hr_are
     if (!requests) inventory->mig_asked[i] = UINT16_MAX;
   }
   for (uint32_t node = 0; node < inventory->n_nodes; node++) hr_gpu_inventory_renew(inventory, (hr_node){node});
-  return HR_OK;
+  return true;
 }
 
 /* ---- The state of a GPU ---- */
@@ -391,31 +386,19 @@ static uint32_t mig_max_tasks(const struct hr_mig_spec *mig, uint32_t wanted, ui
 
 /* ---- Creation ---- */
 
-static enum hr_status make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena) {
+static bool make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena) {
   size_t n_nodes = inventory->n_nodes, n_gpus = n_nodes * inventory->max_gpus;
-  inventory->pool = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->pool);
-  inventory->n_gpus = hr_arena_alloc(arena, n_nodes + 1);
-  inventory->cpu_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->cpu_milli);
-  inventory->mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->mem_mib);
-  inventory->gpu_milli = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_milli);
-  inventory->gpu_mem_mib = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_mem_mib);
-  inventory->gpu_tasks = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_tasks);
-  inventory->left_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->left_milli);
-  inventory->widest_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->widest_milli);
-  inventory->slot_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_milli);
-  inventory->slot_mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_mem_mib);
-  inventory->max_tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->max_tasks);
-  inventory->closed = hr_arena_alloc(arena, n_nodes + 1);
-  inventory->alone = hr_arena_alloc(arena, n_nodes + 1);
-  inventory->tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->tasks);
-  if (!inventory->alone || !inventory->tasks) return HR_NO_MEMORY;
-  if (!inventory->left_milli || !inventory->widest_milli) return HR_NO_MEMORY;
-  if (!inventory->gpu_tasks || !inventory->slot_milli || !inventory->slot_mem_mib || !inventory->max_tasks ||
-      !inventory->closed)
-    return HR_NO_MEMORY;
-  bool made =
-      inventory->pool && inventory->n_gpus && inventory->cpu_milli && inventory->mem_mib && inventory->gpu_milli;
-  return made && inventory->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_ARRAY(arena, inventory->pool, n_nodes) && HR__ARENA_ARRAY(arena, inventory->n_gpus, n_nodes) &&
+         HR__ARENA_ARRAY(arena, inventory->cpu_milli, n_nodes) && HR__ARENA_ARRAY(arena, inventory->mem_mib, n_nodes) &&
+         HR__ARENA_ARRAY(arena, inventory->gpu_milli, n_gpus) &&
+         HR__ARENA_ARRAY(arena, inventory->gpu_mem_mib, n_gpus) &&
+         HR__ARENA_ARRAY(arena, inventory->gpu_tasks, n_gpus) &&
+         HR__ARENA_ARRAY(arena, inventory->left_milli, n_nodes) &&
+         HR__ARENA_ARRAY(arena, inventory->widest_milli, n_nodes) &&
+         HR__ARENA_ARRAY(arena, inventory->slot_milli, n_nodes) &&
+         HR__ARENA_ARRAY(arena, inventory->slot_mem_mib, n_nodes) &&
+         HR__ARENA_ARRAY(arena, inventory->max_tasks, n_nodes) && HR__ARENA_ARRAY(arena, inventory->closed, n_nodes) &&
+         HR__ARENA_ARRAY(arena, inventory->alone, n_nodes) && HR__ARENA_ARRAY(arena, inventory->tasks, n_nodes);
 }
 
 static uint32_t max_tasks(const struct hr_pool_spec *spec) {
@@ -442,15 +425,14 @@ static void fill_node(struct hr_gpu_inventory *inventory, uint32_t node, uint32_
 
 /* Stores, for each pool, the milli-CPUs per GPU of a task that does not state its CPU. Stores nothing if no pool has
    this setting. */
-static enum hr_status init_gpu_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
-                                    const struct hr_cluster_spec *spec) {
+static bool init_gpu_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
+                          const struct hr_cluster_spec *spec) {
   bool any = false;
   for (uint32_t i = 0; i < spec->n_pools; i++) any = any || spec->pools[i].cpu_milli_per_gpu > 0;
-  if (!any) return HR_OK;
-  inventory->gpu_cpu_milli = hr_arena_alloc(arena, spec->n_pools * sizeof *inventory->gpu_cpu_milli);
-  if (!inventory->gpu_cpu_milli) return HR_NO_MEMORY;
+  if (!any) return true;
+  if (!HR__ARENA_ARRAY(arena, inventory->gpu_cpu_milli, spec->n_pools)) return false;
   for (uint32_t i = 0; i < spec->n_pools; i++) inventory->gpu_cpu_milli[i] = spec->pools[i].cpu_milli_per_gpu;
-  return HR_OK;
+  return true;
 }
 
 struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
@@ -462,11 +444,10 @@ struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const s
     if (spec->pools[i].nodes == 0) continue;
     if (spec->pools[i].gpus_per_node > inventory->max_gpus) inventory->max_gpus = spec->pools[i].gpus_per_node;
   }
-  if (inventory->max_gpus > HR_MAX_INVENTORY_GPUS || make_columns(inventory, arena) != HR_OK) return NULL;
+  if (inventory->max_gpus > HR_MAX_INVENTORY_GPUS || !make_columns(inventory, arena)) return NULL;
   for (uint32_t i = 0, node = 0; i < spec->n_pools; i++)
     for (uint32_t end = node + spec->pools[i].nodes; node < end; node++) fill_node(inventory, node, i, &spec->pools[i]);
-  if (init_gpu_cpus(inventory, arena, spec) != HR_OK) return NULL;
-  return mig_init(inventory, arena, spec, requests) == HR_OK ? inventory : NULL;
+  return init_gpu_cpus(inventory, arena, spec) && mig_init(inventory, arena, spec, requests) ? inventory : NULL;
 }
 
 uint32_t hr_gpu_inventory_idle_gpus(const struct hr_gpu_inventory *inventory, hr_node node) {

@@ -269,9 +269,9 @@ static bool list_has(const char *list, const char *word) {
 
 /* ---- Accept classes: sets of pools ------------------------------------------------------------------ */
 
-static enum hr_status sets_init(struct hr__pool_sets *sets, struct hr_arena *arena, uint32_t n_pools, size_t max_sets) {
+static bool sets_init(struct hr__pool_sets *sets, struct hr_arena *arena, uint32_t n_pools, size_t max_sets) {
   *sets = (struct hr__pool_sets){.row = hr_arena_alloc(arena, (max_sets + 1) * n_pools), .n_pools = n_pools};
-  return sets->row ? HR_OK : HR_NO_MEMORY;
+  return sets->row;
 }
 
 /* Returns the memory for the next set. The caller writes the set to this memory and then calls sets_intern. */
@@ -292,26 +292,34 @@ static bool sets_have(const struct hr__pool_sets *sets, uint32_t set, uint32_t p
   return sets->row[(size_t)set * sets->n_pools + pool];
 }
 
-/* Writes the set of pools that a list selects to `set` ([n_pools], 1 or 0). */
-typedef void select_pools(const struct hr_cluster_spec *cluster, const char *list, uint8_t *set);
+/* Writes the set of pools that a value of a property selects to `set` ([n_pools], 1 or 0). */
+typedef void select_pools(const struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, uint32_t value,
+                          uint8_t *set);
 
-static void select_regions(const struct hr_cluster_spec *cluster, const char *list, uint8_t *set) {
-  for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
-    set[pool] = cluster->pools[pool].region && list_has(list, cluster->pools[pool].region);
+/* Selects the pools that serve jobs of a class. */
+static void select_for_class(const struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, uint32_t class_,
+                             uint8_t *set) {
+  (void)accepts;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    set[i] = !cluster->pools[i].classes || cluster->pools[i].classes >> class_ & 1;
 }
 
-static enum hr_status sets_of_lists(struct hr__pool_sets *sets, uint32_t **set_of, struct hr_arena *arena,
-                                    const struct hr_cluster_spec *cluster, const struct hr_names *lists,
-                                    select_pools *select) {
-  *set_of = hr_arena_alloc(arena, ((size_t)lists->count + 1) * sizeof **set_of);
-  if (!*set_of || sets_init(sets, arena, cluster->n_pools, (size_t)lists->count + 1) != HR_OK) return HR_NO_MEMORY;
-  memset(sets_draft(sets), true, cluster->n_pools);
-  (*set_of)[0] = sets_intern(sets);
-  for (uint32_t list = 0; list < lists->count; list++) {
-    select(cluster, lists->text[list], sets_draft(sets));
-    (*set_of)[list + 1] = sets_intern(sets);
-  }
-  return HR_OK;
+static void select_regions(const struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, uint32_t list,
+                           uint8_t *set) {
+  const char *regions = accepts->trace->region_lists.text[list];
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    set[i] = cluster->pools[i].region && list_has(regions, cluster->pools[i].region);
+}
+
+static void select_gpus(const struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, uint32_t list,
+                        uint8_t *set) {
+  hr__gpu_names_select(cluster, accepts->trace->gpu_type_lists.text[list], set);
+}
+
+/* Selects the pools in which the speed of a row of the table of speeds is above 0. */
+static void select_with_speed(const struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, uint32_t row,
+                              uint8_t *set) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++) set[i] = hr__speed_of_row(accepts->speeds->table, row, i) > 0;
 }
 
 /* Returns whether the pool uses MIG and its GPU type has the profile. */
@@ -320,43 +328,15 @@ static bool has_profile(const struct hr_pool_spec *pool, const char *profile) {
   return pool->mig && hr_mig_profile_parse(&pool->mig->type, profile, &number, NULL) == HR_OK;
 }
 
-/* Makes the set of pools for jobs that name no MIG profile, and one set for each profile that jobs name. Without
-   mig_fallback, jobs that name no profile accept only pools without MIG, and jobs that name a profile accept only pools
-   that have this profile. With mig_fallback, all pools are in all sets. */
-static enum hr_status sets_of_parts(struct hr__accepts *accepts, struct hr_arena *arena,
-                                    const struct hr_cluster_spec *cluster, const struct hr_names *profiles) {
-  struct hr__pool_sets *sets = &accepts->by_part;
-  accepts->set_of_profile = hr_arena_alloc(arena, ((size_t)profiles->count + 1) * sizeof *accepts->set_of_profile);
-  if (!accepts->set_of_profile || sets_init(sets, arena, cluster->n_pools, (size_t)profiles->count + 2) != HR_OK)
-    return HR_NO_MEMORY;
-  memset(sets_draft(sets), true, cluster->n_pools);
-  (void)sets_intern(sets);
-  for (uint32_t part = 0; part <= profiles->count; part++) {
-    for (uint32_t i = 0; i < cluster->n_pools; i++) {
-      const struct hr_pool_spec *pool = &cluster->pools[i];
-      bool has = part == 0 ? !pool->mig : has_profile(pool, profiles->text[part - 1]);
-      sets_draft(sets)[i] = has || cluster->mig_fallback;
-    }
-    accepts->set_of_profile[part] = sets_intern(sets);
+/* Without mig_fallback, jobs that name no profile accept only pools without MIG, and jobs that name a profile accept
+   only pools that have this profile. With mig_fallback, all pools are in all sets. */
+static void select_with_part(const struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, uint32_t part,
+                             uint8_t *set) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    bool has = part == 0 ? !pool->mig : has_profile(pool, accepts->trace->mig_profiles.text[part - 1]);
+    set[i] = has || cluster->mig_fallback;
   }
-  return HR_OK;
-}
-
-/* Makes, for each job class, the set of pools that serve jobs of this class. */
-static enum hr_status sets_of_classes(struct hr__accepts *accepts, struct hr_arena *arena,
-                                      const struct hr_cluster_spec *cluster) {
-  struct hr__pool_sets *sets = &accepts->by_class;
-  if (sets_init(sets, arena, cluster->n_pools, HR_N_CLASSES + 1) != HR_OK) return HR_NO_MEMORY;
-  memset(sets_draft(sets), true, cluster->n_pools);
-  (void)sets_intern(sets);
-  for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) {
-    for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
-      uint32_t allowed = cluster->pools[pool].classes;
-      sets_draft(sets)[pool] = !allowed || allowed >> class_ & 1;
-    }
-    accepts->set_of_class[class_] = sets_intern(sets);
-  }
-  return HR_OK;
 }
 
 /* Adds a memory size to accepts->memory_mib, which is ascending, unless the size is in it already. */
@@ -368,113 +348,83 @@ static void add_memory(struct hr__accepts *accepts, uint32_t memory_mib) {
   accepts->memory_mib[at] = memory_mib;
 }
 
-/* For each k, makes the set of pools with a GPU memory larger than the k smallest distinct sizes of all pools. Pools
-   with unknown GPU memory are in each of these sets. */
-static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_arena *arena,
-                                       const struct hr_cluster_spec *cluster) {
-  size_t max_sets = (size_t)cluster->n_pools + 1;
-  accepts->memory_mib = hr_arena_alloc(arena, max_sets * sizeof *accepts->memory_mib);
-  accepts->set_of_memory = hr_arena_alloc(arena, max_sets * sizeof *accepts->set_of_memory);
-  if (!accepts->memory_mib || !accepts->set_of_memory ||
-      sets_init(&accepts->by_memory, arena, cluster->n_pools, max_sets) != HR_OK)
-    return HR_NO_MEMORY;
-  for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
-    if (cluster->pools[pool].gpu_mem_mib) add_memory(accepts, cluster->pools[pool].gpu_mem_mib);
-  for (uint32_t below = 0; below <= accepts->n_memories; below++) {
-    for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
-      uint32_t memory_mib = cluster->pools[pool].gpu_mem_mib;
-      bool has_more = !memory_mib || below == 0 || memory_mib > accepts->memory_mib[below - 1];
-      sets_draft(&accepts->by_memory)[pool] = has_more;
-    }
-    accepts->set_of_memory[below] = sets_intern(&accepts->by_memory);
+/* Selects the pools with a GPU memory larger than the `below` smallest distinct sizes of all pools. Pools with unknown
+   GPU memory are in each of these sets. */
+static void select_with_memory(const struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, uint32_t below,
+                               uint8_t *set) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    uint32_t memory_mib = cluster->pools[i].gpu_mem_mib;
+    set[i] = !memory_mib || below == 0 || memory_mib > accepts->memory_mib[below - 1];
   }
-  return HR_OK;
 }
 
-/* Makes, for each row of the table of speeds, the set of pools in which the speed of the row is above 0. */
-static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_arena *arena, uint32_t n_pools) {
-  const struct hr_speeds *table = accepts->speeds->table;
-  uint32_t n_rows = table ? table->n_rows + 1 : 0;
-  struct hr__pool_sets *sets = &accepts->by_speed;
-  accepts->set_of_rows = hr_arena_alloc(arena, ((size_t)n_rows + 1) * sizeof *accepts->set_of_rows);
-  if (!accepts->set_of_rows || sets_init(sets, arena, n_pools, (size_t)n_rows + 1) != HR_OK) return HR_NO_MEMORY;
-  memset(sets_draft(sets), true, n_pools);
+/* Makes the sets of one kind: set 0, and the set of each of `count` values. */
+static bool make_sets(struct hr__accepts *accepts, struct hr_arena *arena, const struct hr_cluster_spec *cluster,
+                      enum hr__accept_kind kind, uint32_t count, select_pools *select) {
+  struct hr__pool_sets *sets = &accepts->by[kind];
+  if (!HR__ARENA_ARRAY(arena, accepts->set_of[kind], count) ||
+      !sets_init(sets, arena, cluster->n_pools, (size_t)count + 1))
+    return false;
+  memset(sets_draft(sets), true, cluster->n_pools);
   (void)sets_intern(sets);
-  for (uint32_t row = 0; row < n_rows; row++) {
-    for (uint32_t pool = 0; pool < n_pools; pool++) sets_draft(sets)[pool] = hr__speed_of_row(table, row, pool) > 0;
-    accepts->set_of_rows[row] = sets_intern(sets);
+  for (uint32_t value = 0; value < count; value++) {
+    select(accepts, cluster, value, sets_draft(sets));
+    accepts->set_of[kind][value + 1] = sets_intern(sets);
   }
-  return HR_OK;
+  return true;
+}
+
+static bool make_all_sets(struct hr__accepts *accepts, struct hr_arena *arena, const struct hr_cluster_spec *cluster) {
+  const struct hr_trace *trace = accepts->trace;
+  const struct hr_speeds *table = accepts->speeds->table;
+  if (!HR__ARENA_ARRAY(arena, accepts->memory_mib, cluster->n_pools)) return false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].gpu_mem_mib) add_memory(accepts, cluster->pools[i].gpu_mem_mib);
+  const struct {
+    uint32_t count;
+    select_pools *select;
+  } kinds[HR__ACCEPT_KINDS] = {[HR__ACCEPT_CLASS] = {HR_N_CLASSES, select_for_class},
+                               [HR__ACCEPT_REGION] = {trace->region_lists.count, select_regions},
+                               [HR__ACCEPT_GPU] = {trace->gpu_type_lists.count, select_gpus},
+                               [HR__ACCEPT_SPEED] = {table ? table->n_rows + 1 : 0, select_with_speed},
+                               [HR__ACCEPT_PART] = {trace->mig_profiles.count + 1, select_with_part},
+                               [HR__ACCEPT_MEMORY] = {accepts->n_memories + 1, select_with_memory}};
+  for (int kind = 0; kind < HR__ACCEPT_KINDS; kind++)
+    if (!make_sets(accepts, arena, cluster, (enum hr__accept_kind)kind, kinds[kind].count, kinds[kind].select))
+      return false;
+  return true;
 }
 
 /* ---- Accept classes: classes by set ----------------------------------------------------------------- */
 
 /* One set of pools of each kind, by its index. `barred`: spot pools are removed from the intersection. */
 struct accepts_choice {
-  uint32_t gpus, regions, class_, speeds, memory, part;
+  uint32_t set[HR__ACCEPT_KINDS];
   bool barred;
 };
 
-static uint32_t *class_at(const struct hr__accepts *accepts, struct accepts_choice choice) {
-  size_t row = (size_t)choice.barred * accepts->by_class.count + choice.class_;
-  row = row * accepts->by_region.count + choice.regions;
-  row = row * accepts->by_gpu.count + choice.gpus;
-  row = row * accepts->by_speed.count + choice.speeds;
-  row = row * accepts->by_part.count + choice.part;
-  return &accepts->class_of[row * accepts->by_memory.count + choice.memory];
+static uint32_t class_at(const struct hr__accepts *accepts, const struct accepts_choice *choice) {
+  size_t row = choice->barred;
+  for (int kind = 0; kind < HR__ACCEPT_KINDS; kind++) row = row * accepts->by[kind].count + choice->set[kind];
+  return accepts->class_of[row];
 }
 
-static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster,
-                       struct accepts_choice choice) {
+/* Makes the accept class of an element of accepts->class_of. */
+static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, size_t row) {
   uint8_t *draft = sets_draft(&accepts->classes);
-  for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
-    draft[pool] =
-        cluster->pools[pool].nodes > 0 && sets_have(&accepts->by_gpu, choice.gpus, pool) &&
-        sets_have(&accepts->by_region, choice.regions, pool) && sets_have(&accepts->by_class, choice.class_, pool) &&
-        sets_have(&accepts->by_speed, choice.speeds, pool) && sets_have(&accepts->by_memory, choice.memory, pool) &&
-        sets_have(&accepts->by_part, choice.part, pool) &&
-        !(choice.barred && cluster->pools[pool].market.market == HR_MARKET_SPOT);
-  *class_at(accepts, choice) = sets_intern(&accepts->classes);
-}
-
-static void make_classes(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, bool barred) {
-  for (uint32_t class_ = 0; class_ < accepts->by_class.count; class_++)
-    for (uint32_t regions = 0; regions < accepts->by_region.count; regions++)
-      for (uint32_t gpus = 0; gpus < accepts->by_gpu.count; gpus++)
-        for (uint32_t speeds = 0; speeds < accepts->by_speed.count; speeds++)
-          for (uint32_t part = 0; part < accepts->by_part.count; part++)
-            for (uint32_t memory = 0; memory < accepts->by_memory.count; memory++)
-              make_class(accepts, cluster,
-                         (struct accepts_choice){gpus, regions, class_, speeds, memory, part, barred});
-}
-
-static uint32_t set_of(const uint32_t *set_of_list, const uint32_t *list_of, hr_job job) {
-  return list_of && list_of[job.id] != HR_NONE ? set_of_list[list_of[job.id] + 1] : 0;
-}
-
-static uint32_t set_of_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job) {
-  return accepts->set_of_class[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN];
-}
-
-static uint32_t speed_set_of(const struct hr__accepts *accepts, hr_job job) {
-  uint32_t row = accepts->speeds->table ? accepts->speeds->row_of[job.id] : HR_NONE;
-  return row == HR_NONE ? 0 : accepts->set_of_rows[row];
-}
-
-static uint32_t memory_set_of(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job) {
-  uint64_t asked_mib = trace->gpu_mem_mib && trace->gpus[job.id] ? trace->gpu_mem_mib[job.id] : 0;
-  uint32_t below = 0;
-  while (below < accepts->n_memories && accepts->memory_mib[below] < asked_mib) below++;
-  return accepts->set_of_memory[below];
+  size_t rest = row;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) draft[i] = cluster->pools[i].nodes > 0;
+  for (int kind = HR__ACCEPT_KINDS; kind-- > 0; rest /= accepts->by[kind].count)
+    for (uint32_t i = 0; i < cluster->n_pools; i++)
+      draft[i] = draft[i] && sets_have(&accepts->by[kind], (uint32_t)(rest % accepts->by[kind].count), i);
+  const bool barred = rest > 0;
+  for (uint32_t i = 0; i < cluster->n_pools && barred; i++)
+    draft[i] = draft[i] && cluster->pools[i].market.market != HR_MARKET_SPOT;
+  accepts->class_of[row] = sets_intern(&accepts->classes);
 }
 
 static bool names_profile(const struct hr_trace *trace, hr_job job) {
   return trace->mig_profile && trace->mig_profile[job.id] != HR_NONE;
-}
-
-static uint32_t part_set_of(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job) {
-  if (!trace->gpus[job.id]) return 0;
-  return accepts->set_of_profile[names_profile(trace, job) ? trace->mig_profile[job.id] + 1 : 0];
 }
 
 /* Returns whether the job must not use spot capacity. The job itself or its class can exclude spot capacity. */
@@ -492,69 +442,78 @@ static bool is_plain(const struct hr__accepts *accepts) {
          !trace->flags && !accepts->speeds->table;
 }
 
+/* Returns the set of one kind for a value; HR_NONE: set 0. */
+static inline uint32_t set_of(const struct hr__accepts *accepts, enum hr__accept_kind kind, uint32_t value) {
+  return accepts->set_of[kind][value + 1];
+}
+
+static struct accepts_choice choice_of(const struct hr__accepts *accepts, hr_job job) {
+  const struct hr_trace *trace = accepts->trace;
+  const uint32_t gpus = trace->gpus[job.id];
+  const uint64_t asked_mib = trace->gpu_mem_mib && gpus ? trace->gpu_mem_mib[job.id] : 0;
+  const uint32_t part = names_profile(trace, job) ? trace->mig_profile[job.id] + 1 : 0;
+  uint32_t below = 0;
+  while (below < accepts->n_memories && accepts->memory_mib[below] < asked_mib) below++;
+  const uint32_t class_ = trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN,
+                 region = trace->regions ? trace->regions[job.id] : HR_NONE,
+                 gpu = trace->gpu_types ? trace->gpu_types[job.id] : HR_NONE,
+                 speed = accepts->speeds->table ? accepts->speeds->row_of[job.id] : HR_NONE;
+  return (struct accepts_choice){.set = {[HR__ACCEPT_CLASS] = set_of(accepts, HR__ACCEPT_CLASS, class_),
+                                         [HR__ACCEPT_REGION] = set_of(accepts, HR__ACCEPT_REGION, region),
+                                         [HR__ACCEPT_GPU] = set_of(accepts, HR__ACCEPT_GPU, gpu),
+                                         [HR__ACCEPT_SPEED] = set_of(accepts, HR__ACCEPT_SPEED, speed),
+                                         [HR__ACCEPT_PART] = set_of(accepts, HR__ACCEPT_PART, gpus ? part : HR_NONE),
+                                         [HR__ACCEPT_MEMORY] = set_of(accepts, HR__ACCEPT_MEMORY, below)},
+                                 .barred = accepts->has_spot && must_not_use_spot(accepts, job)};
+}
+
 /* Sets the classes of jobs in a plain trace. */
 static void make_plain(struct hr__accepts *accepts) {
   const struct hr_class_spec *classes = accepts->job_classes;
-  struct accepts_choice choice = {.class_ = accepts->set_of_class[HR_CLASS_UNKNOWN],
-                                  .memory = accepts->set_of_memory[0],
-                                  .barred = accepts->has_spot && classes && classes[HR_CLASS_UNKNOWN].no_spot};
-  accepts->plain[false] = *class_at(accepts, choice);
-  choice.part = accepts->set_of_profile[0];
-  accepts->plain[true] = *class_at(accepts, choice);
+  struct accepts_choice choice = {.barred = accepts->has_spot && classes && classes[HR_CLASS_UNKNOWN].no_spot};
+  choice.set[HR__ACCEPT_CLASS] = set_of(accepts, HR__ACCEPT_CLASS, HR_CLASS_UNKNOWN);
+  accepts->plain[false] = class_at(accepts, &choice);
+  choice.set[HR__ACCEPT_PART] = set_of(accepts, HR__ACCEPT_PART, 0);
+  accepts->plain[true] = class_at(accepts, &choice);
 }
 
-enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
-                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
-                                const struct hr_class_spec *job_classes, const struct hr__speed_table *speeds) {
-  accepts->trace = trace;
-  accepts->job_classes = job_classes;
-  accepts->speeds = speeds;
-  accepts->has_spot = false;
+bool hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena, const struct hr_cluster_spec *cluster,
+                      const struct hr_trace *trace, const struct hr_class_spec *job_classes,
+                      const struct hr__speed_table *speeds) {
+  *accepts = (struct hr__accepts){.trace = trace, .job_classes = job_classes, .speeds = speeds};
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     accepts->has_spot = accepts->has_spot || cluster->pools[i].market.market == HR_MARKET_SPOT;
-  if (sets_of_lists(&accepts->by_gpu, &accepts->set_of_gpus, arena, cluster, &trace->gpu_type_lists,
-                    hr__gpu_names_select) != HR_OK ||
-      sets_of_lists(&accepts->by_region, &accepts->set_of_regions, arena, cluster, &trace->region_lists,
-                    select_regions) != HR_OK ||
-      sets_of_classes(accepts, arena, cluster) != HR_OK || sets_of_speeds(accepts, arena, cluster->n_pools) != HR_OK ||
-      sets_of_memories(accepts, arena, cluster) != HR_OK ||
-      sets_of_parts(accepts, arena, cluster, &trace->mig_profiles) != HR_OK)
-    return HR_NO_MEMORY;
-  size_t n_classes = (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count *
-                     accepts->by_speed.count * accepts->by_part.count * accepts->by_memory.count;
-  accepts->class_of = hr_arena_alloc(arena, n_classes * sizeof *accepts->class_of);
-  if (!accepts->class_of || sets_init(&accepts->classes, arena, cluster->n_pools, n_classes) != HR_OK)
-    return HR_NO_MEMORY;
-  make_classes(accepts, cluster, false);
-  make_classes(accepts, cluster, true);
+  if (!make_all_sets(accepts, arena, cluster)) return false;
+  size_t n_rows = 2;
+  for (int kind = 0; kind < HR__ACCEPT_KINDS; kind++) n_rows *= accepts->by[kind].count;
+  if (!HR__ARENA_ARRAY(arena, accepts->class_of, n_rows) ||
+      !sets_init(&accepts->classes, arena, cluster->n_pools, n_rows))
+    return false;
+  for (size_t row = 0; row < n_rows; row++) make_class(accepts, cluster, row);
   make_plain(accepts);
-  return HR_OK;
+  return true;
 }
 
 uint32_t hr__accepts_class(const struct hr__accepts *accepts, hr_job job) {
-  const struct hr_trace *trace = accepts->trace;
-  if (is_plain(accepts)) return accepts->plain[trace->gpus[job.id] > 0];
-  return *class_at(accepts, (struct accepts_choice){.gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job),
-                                                    .regions = set_of(accepts->set_of_regions, trace->regions, job),
-                                                    .class_ = set_of_class(accepts, trace, job),
-                                                    .speeds = speed_set_of(accepts, job),
-                                                    .memory = memory_set_of(accepts, trace, job),
-                                                    .part = part_set_of(accepts, trace, job),
-                                                    .barred = accepts->has_spot && must_not_use_spot(accepts, job)});
+  if (is_plain(accepts)) return accepts->plain[accepts->trace->gpus[job.id] > 0];
+  const struct accepts_choice choice = choice_of(accepts, job);
+  return class_at(accepts, &choice);
 }
 
 enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, hr_job job, uint32_t class_, uint32_t pool) {
-  const struct hr_trace *trace = accepts->trace;
+  static const struct {
+    enum hr__accept_kind kind;
+    enum hr_reason reason;
+  } order[] = {{HR__ACCEPT_GPU, HR_REASON_NO_GPU_TYPE},   {HR__ACCEPT_SPEED, HR_REASON_NO_GPU_TYPE},
+               {HR__ACCEPT_MEMORY, HR_REASON_GPU_MEMORY}, {HR__ACCEPT_REGION, HR_REASON_NO_REGION},
+               {HR__ACCEPT_PART, HR_REASON_MIG_PROFILE},  {HR__ACCEPT_CLASS, HR_REASON_NO_CLASS_POOL}};
   if (hr__accepts_pool(accepts, class_, pool)) return HR_REASON_NONE; /* all sets have the pool */
-  if (!sets_have(&accepts->by_gpu, set_of(accepts->set_of_gpus, trace->gpu_types, job), pool) ||
-      !sets_have(&accepts->by_speed, speed_set_of(accepts, job), pool))
-    return HR_REASON_NO_GPU_TYPE;
-  if (!sets_have(&accepts->by_memory, memory_set_of(accepts, trace, job), pool)) return HR_REASON_GPU_MEMORY;
-  if (!sets_have(&accepts->by_region, set_of(accepts->set_of_regions, trace->regions, job), pool))
-    return HR_REASON_NO_REGION;
-  if (!sets_have(&accepts->by_part, part_set_of(accepts, trace, job), pool))
-    return names_profile(trace, job) ? HR_REASON_MIG_PROFILE : HR_REASON_ONLY_MIG;
-  if (!sets_have(&accepts->by_class, set_of_class(accepts, trace, job), pool)) return HR_REASON_NO_CLASS_POOL;
+  const struct accepts_choice choice = choice_of(accepts, job);
+  for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+    const enum hr__accept_kind kind = order[i].kind;
+    if (sets_have(&accepts->by[kind], choice.set[kind], pool)) continue;
+    return kind == HR__ACCEPT_PART && !names_profile(accepts->trace, job) ? HR_REASON_ONLY_MIG : order[i].reason;
+  }
   return HR_REASON_SPOT_ONLY;
 }
 
@@ -569,9 +528,95 @@ struct mig_needs {
   struct mig_name *name; /* indexed by the number of the profile name in the trace */
 };
 
-/* Initializes `needs`. `cluster` may be NULL. Returns HR_OK or HR_NO_MEMORY. */
-static enum hr_status mig_needs_init(struct mig_needs *needs, struct hr_arena *arena,
-                                     const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
+/* The meaning of a profile name in each pool. */
+struct mig_name {
+  uint16_t *profile; /* [n_pools]: the set that contains only the named profile, or the empty set if the pool does not
+                        have the profile */
+  uint32_t gpu_milli, mem_mib; /* share and memory of the profile in the first pool that has it; 0 if no pool has it */
+};
+
+/* Returns the MIG settings of a pool, or NULL if the pool has no partitioned GPUs. */
+static const struct hr_mig_spec *split_of(const struct hr_cluster_spec *cluster, uint32_t pool) {
+  return cluster->pools[pool].nodes > 0 ? cluster->pools[pool].mig : NULL;
+}
+
+/* ---- Requests: profile names ------------------------------------------------------------------------ */
+
+static uint32_t compute_milli(const struct hr_mig_type *type, uint32_t profile) {
+  uint32_t slices = type->compute_slices;
+  return (type->profiles[profile].compute_slices * HR_WHOLE_GPU_MILLI + slices - 1) / slices;
+}
+
+static bool read_name(const struct mig_needs *needs, const char *text, struct mig_name *name) {
+  const struct hr_cluster_spec *cluster = needs->cluster;
+  if (!HR__ARENA_ARRAY(needs->arena, name->profile, cluster->n_pools)) return false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_mig_spec *mig = split_of(cluster, i);
+    uint32_t profile;
+    if (!mig || hr_mig_profile_parse(&mig->type, text, &profile, NULL) != HR_OK) continue;
+    name->profile[i] = (uint16_t)(1U << profile);
+    if (name->gpu_milli) continue;
+    name->gpu_milli = compute_milli(&mig->type, profile);
+    name->mem_mib = mig->type.profiles[profile].mem_mib;
+  }
+  return true;
+}
+
+/* Initializes `needs`. `cluster` may be NULL. Returns false if memory is exhausted. */
+static bool mig_needs_init(struct mig_needs *needs, struct hr_arena *arena, const struct hr_cluster_spec *cluster,
+                           const struct hr_trace *trace) {
+  bool any = false;
+  for (uint32_t i = 0; cluster && i < cluster->n_pools; i++) any = any || split_of(cluster, i);
+  *needs = (struct mig_needs){.arena = arena, .cluster = any ? cluster : NULL};
+  if (!any) return true;
+  if (!HR__ARENA_ARRAY(arena, needs->scratch, cluster->n_pools) ||
+      !HR__ARENA_ARRAY(arena, needs->name, (size_t)trace->mig_profiles.count + 1))
+    return false;
+  for (uint32_t i = 0; i < trace->mig_profiles.count; i++)
+    if (!read_name(needs, trace->mig_profiles.text[i], &needs->name[i])) return false;
+  return true;
+}
+
+/* ---- Requests: suitable profiles -------------------------------------------------------------------- */
+
+static uint16_t enough(const struct hr_mig_spec *mig, const struct hr_request *request) {
+  uint32_t profiles = 0;
+  for (uint32_t i = 0; mig && i < mig->type.n_profiles; i++) {
+    const struct hr_mig_profile *profile = &mig->type.profiles[i];
+    bool has = profile->mem_mib >= request->gpu_mem_mib && compute_milli(&mig->type, i) >= request->gpu_milli;
+    profiles |= (uint32_t)(has && !profile->media) << i;
+  }
+  return (uint16_t)profiles;
+}
+
+/* Returns the stored array that equals the scratch array, and sets `*number` to its index. If no stored array equals
+   it, the function first stores a copy of the scratch array. Returns NULL if memory is exhausted. */
+static const uint16_t *intern_needs(struct mig_needs *needs, uint32_t *number) {
+  size_t bytes = needs->cluster->n_pools * sizeof *needs->scratch;
+  for (*number = 0; *number < needs->count; ++*number)
+    if (memcmp(needs->need[*number], needs->scratch, bytes) == 0) return needs->need[*number];
+  if (needs->count == needs->capacity)
+    needs->need = hr_arena_grown(needs->arena, needs->need, &needs->capacity, sizeof *needs->need);
+  uint16_t *copy = needs->need ? hr_arena_alloc(needs->arena, bytes) : NULL;
+  if (!copy) return NULL;
+  memcpy(copy, needs->scratch, bytes);
+  return needs->need[needs->count++] = copy;
+}
+
+static const struct mig_name *name_of(const struct mig_needs *needs, const struct hr_trace *trace, hr_job job) {
+  uint32_t number = trace->mig_profile ? trace->mig_profile[job.id] : HR_NONE;
+  return number == HR_NONE ? NULL : &needs->name[number];
+}
+
+/* Returns the set that contains only the named profile, or the empty set if the profile has less memory than the job
+   requests. */
+static uint16_t named_in(const struct mig_needs *needs, const struct mig_name *name, uint32_t pool,
+                         uint64_t requested_mib) {
+  const struct hr_mig_spec *mig = split_of(needs->cluster, pool);
+  uint32_t profiles = name->profile[pool];
+  return profiles && mig->type.profiles[__builtin_ctz(profiles)].mem_mib >= requested_mib ? (uint16_t)profiles : 0;
+}
+
 /* Sets `mig_profiles`, `mig_need` and `prefers_mig` of a job's request. Has no effect in clusters without MIG. Returns
    false if memory is exhausted. These profiles suffice for a request:
    - If the job names a profile, only this profile, and only if it has the memory that the job requests.
@@ -583,22 +628,25 @@ static enum hr_status mig_needs_init(struct mig_needs *needs, struct hr_arena *a
    requests no GPU memory, the request gets the memory of the profile. Both values are those of the first pool that has
    the profile. */
 static bool mig_needs_add(struct mig_needs *needs, const struct hr_trace *trace, hr_job job,
-                          struct hr_request *request);
+                          struct hr_request *request) {
+  if (!needs->cluster) return true;
+  uint64_t requested_mib = request->gpu_mem_mib;
+  const struct mig_name *name = request->gpus ? name_of(needs, trace, job) : NULL;
+  if (name && name->gpu_milli && request->gpu_milli == HR_WHOLE_GPU_MILLI) request->gpu_milli = name->gpu_milli;
+  if (name && name->mem_mib && request->gpu_mem_mib == 0) request->gpu_mem_mib = name->mem_mib;
+  for (uint32_t i = 0; i < needs->cluster->n_pools; i++) {
+    if (name)
+      needs->scratch[i] = named_in(needs, name, i, requested_mib);
+    else
+      needs->scratch[i] = needs->cluster->mig_fallback ? enough(split_of(needs->cluster, i), request) : 0;
+    if (request->gpus != 1) needs->scratch[i] = 0;
+  }
+  request->prefers_mig = name != NULL && needs->cluster->mig_fallback;
+  request->mig_profiles = intern_needs(needs, &request->mig_need);
+  return request->mig_profiles != NULL;
+}
 
 /* ---- Requests: the request of a job ----------------------------------------------------------------- */
-
-static uint32_t limit_to(uint64_t value, uint32_t limit) {
-  return value > limit ? limit : (uint32_t)value;
-}
-
-static uint32_t gcd(uint32_t a, uint32_t b) {
-  while (b) {
-    uint32_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
 
 /* If a task requests more GPUs than the largest node has (`max_gpus`), splits the task into equal tasks. The number of
    GPUs of each new task is the greatest common divisor of the requested number and `max_gpus`, so that the new tasks
@@ -606,7 +654,7 @@ static uint32_t gcd(uint32_t a, uint32_t b) {
    GPUs, and the task is not split. */
 static void split(struct hr_request *request, uint32_t max_gpus) {
   if (max_gpus == 0 || request->gpus <= max_gpus) return;
-  uint32_t gpus = gcd(request->gpus, max_gpus), parts = request->gpus / gpus;
+  uint32_t gpus = (uint32_t)hr__common_divisor(request->gpus, max_gpus), parts = request->gpus / gpus;
   request->tasks *= parts;
   request->gpus = gpus;
   request->cpu_milli = (request->cpu_milli + parts - 1) / parts;
@@ -637,7 +685,8 @@ static struct hr_request request_of(const struct requests_reader *reader, hr_job
                                .dedicated = trace->flags && trace->flags[i] & HR_JOB_DEDICATED};
   if (gpus == 0) return request;
   request.gpu_milli = trace->gpu_milli ? trace->gpu_milli[i] : HR_WHOLE_GPU_MILLI;
-  request.gpu_mem_mib = trace->gpu_mem_mib ? limit_to(trace->gpu_mem_mib[i], HR_NONE - 1) : 0;
+  const uint64_t mem_mib = trace->gpu_mem_mib ? trace->gpu_mem_mib[i] : 0;
+  request.gpu_mem_mib = mem_mib < HR_NONE ? (uint32_t)mem_mib : HR_NONE - 1;
   if (reader->max_gpus) split(&request, reader->max_gpus[request.accept_class]);
   return request;
 }
@@ -736,7 +785,7 @@ static struct hr_requests *make(struct hr_arena *arena, const struct requests_re
   *self = (struct hr__request_reader){{.arena = arena, .requests = requests}, *reader};
   requests->reader = self;
   requests->of_job = hr_arena_alloc_by_job(arena, reader->trace->n_jobs, sizeof *requests->of_job);
-  if (!requests->of_job || mig_needs_init(&self->reader.mig, arena, cluster, reader->trace) != HR_OK) return NULL;
+  if (!requests->of_job || !mig_needs_init(&self->reader.mig, arena, cluster, reader->trace)) return NULL;
   return count_jobs(requests) ? requests : NULL;
 }
 
@@ -751,112 +800,4 @@ struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr_
                                         const uint32_t *max_gpus, const struct hr_cluster_spec *cluster) {
   const struct requests_reader reader = {.trace = accepts->trace, .accepts = accepts, .max_gpus = max_gpus};
   return make(arena, &reader, cluster);
-}
-
-/* The meaning of a profile name in each pool. */
-struct mig_name {
-  uint16_t *profile; /* [n_pools]: the set that contains only the named profile, or the empty set if the pool does not
-                        have the profile */
-  uint32_t gpu_milli, mem_mib; /* share and memory of the profile in the first pool that has it; 0 if no pool has it */
-};
-
-/* Returns the MIG settings of a pool, or NULL if the pool has no partitioned GPUs. */
-static const struct hr_mig_spec *split_of(const struct hr_cluster_spec *cluster, uint32_t pool) {
-  return cluster->pools[pool].nodes > 0 ? cluster->pools[pool].mig : NULL;
-}
-
-/* ---- Requests: profile names ------------------------------------------------------------------------ */
-
-static uint32_t compute_milli(const struct hr_mig_type *type, uint32_t profile) {
-  uint32_t slices = type->compute_slices;
-  return (type->profiles[profile].compute_slices * HR_WHOLE_GPU_MILLI + slices - 1) / slices;
-}
-
-static bool read_name(const struct mig_needs *needs, const char *text, struct mig_name *name) {
-  const struct hr_cluster_spec *cluster = needs->cluster;
-  name->profile = hr_arena_alloc(needs->arena, cluster->n_pools * sizeof *name->profile);
-  if (!name->profile) return false;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    const struct hr_mig_spec *mig = split_of(cluster, i);
-    uint32_t profile;
-    if (!mig || hr_mig_profile_parse(&mig->type, text, &profile, NULL) != HR_OK) continue;
-    name->profile[i] = (uint16_t)(1U << profile);
-    if (name->gpu_milli) continue;
-    name->gpu_milli = compute_milli(&mig->type, profile);
-    name->mem_mib = mig->type.profiles[profile].mem_mib;
-  }
-  return true;
-}
-
-static enum hr_status mig_needs_init(struct mig_needs *needs, struct hr_arena *arena,
-                                     const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
-  bool any = false;
-  for (uint32_t i = 0; cluster && i < cluster->n_pools; i++) any = any || split_of(cluster, i);
-  *needs = (struct mig_needs){.arena = arena, .cluster = any ? cluster : NULL};
-  if (!any) return HR_OK;
-  needs->scratch = hr_arena_alloc(arena, cluster->n_pools * sizeof *needs->scratch);
-  needs->name = hr_arena_alloc(arena, ((size_t)trace->mig_profiles.count + 1) * sizeof *needs->name);
-  if (!needs->scratch || !needs->name) return HR_NO_MEMORY;
-  for (uint32_t i = 0; i < trace->mig_profiles.count; i++)
-    if (!read_name(needs, trace->mig_profiles.text[i], &needs->name[i])) return HR_NO_MEMORY;
-  return HR_OK;
-}
-
-/* ---- Requests: suitable profiles -------------------------------------------------------------------- */
-
-static uint16_t enough(const struct hr_mig_spec *mig, const struct hr_request *request) {
-  uint32_t profiles = 0;
-  for (uint32_t i = 0; mig && i < mig->type.n_profiles; i++) {
-    const struct hr_mig_profile *profile = &mig->type.profiles[i];
-    bool has = profile->mem_mib >= request->gpu_mem_mib && compute_milli(&mig->type, i) >= request->gpu_milli;
-    profiles |= (uint32_t)(has && !profile->media) << i;
-  }
-  return (uint16_t)profiles;
-}
-
-/* Returns the stored array that equals the scratch array, and sets `*number` to its index. If no stored array equals
-   it, the function first stores a copy of the scratch array. Returns NULL if memory is exhausted. */
-static const uint16_t *intern_needs(struct mig_needs *needs, uint32_t *number) {
-  size_t bytes = needs->cluster->n_pools * sizeof *needs->scratch;
-  for (*number = 0; *number < needs->count; ++*number)
-    if (memcmp(needs->need[*number], needs->scratch, bytes) == 0) return needs->need[*number];
-  if (needs->count == needs->capacity)
-    needs->need = hr_arena_grown(needs->arena, needs->need, &needs->capacity, sizeof *needs->need);
-  uint16_t *copy = needs->need ? hr_arena_alloc(needs->arena, bytes) : NULL;
-  if (!copy) return NULL;
-  memcpy(copy, needs->scratch, bytes);
-  return needs->need[needs->count++] = copy;
-}
-
-static const struct mig_name *name_of(const struct mig_needs *needs, const struct hr_trace *trace, hr_job job) {
-  uint32_t number = trace->mig_profile ? trace->mig_profile[job.id] : HR_NONE;
-  return number == HR_NONE ? NULL : &needs->name[number];
-}
-
-/* Returns the set that contains only the named profile, or the empty set if the profile has less memory than the job
-   requests. */
-static uint16_t named_in(const struct mig_needs *needs, const struct mig_name *name, uint32_t pool,
-                         uint64_t requested_mib) {
-  const struct hr_mig_spec *mig = split_of(needs->cluster, pool);
-  uint32_t profiles = name->profile[pool];
-  return profiles && mig->type.profiles[__builtin_ctz(profiles)].mem_mib >= requested_mib ? (uint16_t)profiles : 0;
-}
-
-static bool mig_needs_add(struct mig_needs *needs, const struct hr_trace *trace, hr_job job,
-                          struct hr_request *request) {
-  if (!needs->cluster) return true;
-  uint64_t requested_mib = request->gpu_mem_mib;
-  const struct mig_name *name = request->gpus ? name_of(needs, trace, job) : NULL;
-  if (name && name->gpu_milli && request->gpu_milli == HR_WHOLE_GPU_MILLI) request->gpu_milli = name->gpu_milli;
-  if (name && name->mem_mib && request->gpu_mem_mib == 0) request->gpu_mem_mib = name->mem_mib;
-  for (uint32_t i = 0; i < needs->cluster->n_pools; i++) {
-    if (name)
-      needs->scratch[i] = named_in(needs, name, i, requested_mib);
-    else
-      needs->scratch[i] = needs->cluster->mig_fallback ? enough(split_of(needs->cluster, i), request) : 0;
-    if (request->gpus != 1) needs->scratch[i] = 0;
-  }
-  request->prefers_mig = name != NULL && needs->cluster->mig_fallback;
-  request->mig_profiles = intern_needs(needs, &request->mig_need);
-  return request->mig_profiles != NULL;
 }

@@ -16,6 +16,8 @@
 
 #include "sim/clusters/clusters.h"
 
+#include "base/containers.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -265,10 +267,8 @@ static void fill(struct hr__bandwidth *shares, const struct hr__flow *flows, uin
 enum hr_status hr__share_max_min(const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed,
                                  const double *capacities, uint32_t n_resources, double *rates) {
   struct hr__bandwidth shares = {.n_paths = n_flows, .n_resources = n_resources};
-  shares.paths = calloc((size_t)n_flows + 1, sizeof *shares.paths);
-  shares.classes = calloc((size_t)n_flows + 1, sizeof *shares.classes);
-  shares.capacity = calloc(3 * ((size_t)n_resources + 1), sizeof *shares.capacity);
-  const bool made = shares.paths && shares.classes && shares.capacity;
+  const bool made = HR__ARRAY_MAKE(shares.paths, n_flows) && HR__ARRAY_MAKE(shares.classes, n_flows) &&
+                    HR__ARRAY_MAKE(shares.capacity, 3 * ((size_t)n_resources + 1));
   if (made) {
     const struct share_units units = units_of(flows, n_flows, capacities, n_resources);
     shares.left = shares.capacity + n_resources + 1;

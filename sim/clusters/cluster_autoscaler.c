@@ -19,6 +19,8 @@
 
 #include "sim/clusters/node_autoscalers.h"
 
+#include "base/containers.h"
+
 #include <math.h>
 
 int64_t hr__ca_smaller_limit(int64_t a, int64_t b) {
@@ -366,33 +368,25 @@ static double price_score(const struct hr__ca_option *option, const struct hr__c
   return (option->has_gpus ? 1000 : faded) * per_pods * (option->is_new_group ? 2 : 1);
 }
 
-/* Writes the score of each option. The option with the lowest score is the best; NAN excludes the option. `price` may
-   be NULL for expanders other than HR__CA_PRICE. */
-static void score_options(enum hr__ca_expander expander, const struct hr__ca_option *options, uint32_t n_options,
-                          const struct hr__ca_price_settings *price, double *scores) {
-  for (uint32_t i = 0; i < n_options; i++) {
-    const struct hr__ca_option *option = &options[i];
-    switch (expander) {
-    case HR__CA_RANDOM:
-      scores[i] = 0;
-      break;
-    case HR__CA_MOST_PODS:
-      scores[i] = -(double)option->n_pods;
-      break;
-    case HR__CA_LEAST_NODES:
-      scores[i] = option->nodes > 0 ? (double)option->nodes : (double)NAN;
-      break;
-    case HR__CA_LEAST_WASTE:
-      scores[i] = waste(option);
-      break;
-    case HR__CA_PRICE:
-      scores[i] = price_score(option, price);
-      break;
-    case HR__CA_PRIORITY:
-      scores[i] = option->has_priority ? -(double)option->priority : (double)NAN;
-      break;
-    }
+/* Returns the score of an option. The option with the lowest score is the best; NAN excludes the option. `price` may be
+   NULL for other expanders than HR__CA_PRICE. */
+static double score_option(enum hr__ca_expander expander, const struct hr__ca_option *option,
+                           const struct hr__ca_price_settings *price) {
+  switch (expander) {
+  case HR__CA_RANDOM:
+    break;
+  case HR__CA_MOST_PODS:
+    return -(double)option->n_pods;
+  case HR__CA_LEAST_NODES:
+    return option->nodes > 0 ? (double)option->nodes : (double)NAN;
+  case HR__CA_LEAST_WASTE:
+    return waste(option);
+  case HR__CA_PRICE:
+    return price_score(option, price);
+  case HR__CA_PRIORITY:
+    return option->has_priority ? -(double)option->priority : (double)NAN;
   }
+  return 0;
 }
 
 /* Removes from `kept` (indices of options) all options except those with the lowest score. Options with equal scores
@@ -408,7 +402,7 @@ static uint32_t keep_lowest(const double *scores, uint32_t *kept, uint32_t n_kep
 
 uint32_t hr__ca_expand(enum hr__ca_expander expander, const struct hr__ca_option *options,
                        const struct hr__ca_price_settings *price, double *scores, uint32_t *kept, uint32_t n_kept) {
-  for (uint32_t i = 0; i < n_kept; i++) score_options(expander, &options[kept[i]], 1, price, &scores[kept[i]]);
+  for (uint32_t i = 0; i < n_kept; i++) scores[kept[i]] = score_option(expander, &options[kept[i]], price);
   if (expander == HR__CA_PRIORITY) {
     bool matches = false;
     for (uint32_t i = 0; i < n_kept; i++) matches |= options[kept[i]].has_priority;
@@ -541,10 +535,6 @@ void hr__ca_note_unneeded(int64_t *since_us, const bool *is_unneeded, uint32_t n
 
 /* ---- Budgets --------------------------------------------------------------------------------------------- */
 
-static int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 /* Returns whether all nodes of an atomic group are candidates: the number of candidates is the target size, or the
    number of existing nodes. */
 static bool is_whole(const struct hr__ca_deletion *group) {
@@ -571,7 +561,7 @@ static void take_atomic(struct hr__ca_deletions *self, struct hr__ca_budget *bud
     if (exceeds && (budget->all == 0 || (group->drain > 0 && budget->drain == 0) || !may_exceed)) break;
     if (is_whole(group)) take_whole(group, budget, &may_exceed);
   }
-  budget->drain = smaller(budget->all, budget->drain);
+  budget->drain = hr__smaller(budget->all, budget->drain);
   for (uint32_t i = 0; i < self->n_drain; i++) {
     struct hr__ca_deletion *group = &self->groups[self->drain[i]];
     if (!group->is_atomic || group->empty > 0) continue;
@@ -589,14 +579,14 @@ void hr__ca_take(struct hr__ca_deletions *self, struct hr__ca_budget budget) {
   for (uint32_t i = 0; i < self->n_empty && budget.all > 0; i++) {
     struct hr__ca_deletion *group = &self->groups[self->empty[i]];
     if (group->is_atomic) continue;
-    group->take_empty = smaller(group->empty, budget.all);
+    group->take_empty = hr__smaller(group->empty, budget.all);
     budget.all -= group->take_empty;
   }
-  budget.drain = smaller(budget.all, budget.drain);
+  budget.drain = hr__smaller(budget.all, budget.drain);
   for (uint32_t i = 0; i < self->n_drain && budget.drain > 0; i++) {
     struct hr__ca_deletion *group = &self->groups[self->drain[i]];
     if (group->is_atomic) continue;
-    group->take_drain = smaller(group->drain, budget.drain);
+    group->take_drain = hr__smaller(group->drain, budget.drain);
     budget.drain -= group->take_drain;
   }
 }

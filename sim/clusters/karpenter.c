@@ -406,37 +406,33 @@ static bool has_day(const struct hr__cron *cron, int64_t days) {
   return cron->any_day || cron->any_weekday ? by_day && by_weekday : by_day || by_weekday;
 }
 
-/* Returns the first instant of the schedule from second `first` to second `last` of a day; -1: none. */
-static int64_t first_hit(const struct hr__cron *cron, int64_t first, int64_t last) {
-  for (int64_t minute = (first + MINUTE_S - 1) / MINUTE_S; minute * MINUTE_S <= last; minute++)
+/* Returns the first instant of the schedule from second `first` of a day; -1: none. */
+static int64_t first_hit(const struct hr__cron *cron, int64_t first) {
+  for (int64_t minute = (first + MINUTE_S - 1) / MINUTE_S; minute * MINUTE_S < DAY_S; minute++)
     if (has_bit(cron->hours, (int)(minute / 60)) && has_bit(cron->minutes, (int)(minute % 60)))
       return minute * MINUTE_S;
   return -1;
 }
 
-bool hr__cron_hits(const struct hr__cron *cron, int64_t after_s, int64_t until_s) {
-  if (cron->every_s) return after_s + cron->every_s <= until_s;
-  if (until_s <= after_s) return false;
+/* Returns the first instant of the schedule after `after_s`, or INT64_MAX if the schedule has none until the end of the
+   day of `until_s`. */
+static int64_t next_until(const struct hr__cron *cron, int64_t after_s, int64_t until_s) {
   const int64_t first = floor_div(after_s + 1, DAY_S);
-  int64_t last = floor_div(until_s, DAY_S);
-  if (last > first + MAX_DAYS) last = first + MAX_DAYS; // a schedule with any instant has one within this time
-  for (int64_t day = first; day <= last; day++) {
+  /* a schedule with any instant has one within MAX_DAYS */
+  for (int64_t day = first; day <= first + MAX_DAYS && day * DAY_S <= until_s; day++) {
     if (!has_day(cron, day)) continue;
-    const int64_t from = day == first ? after_s + 1 - day * DAY_S : 0;
-    const int64_t to = until_s - day * DAY_S < DAY_S ? until_s - day * DAY_S : DAY_S - 1;
-    if (first_hit(cron, from, to) >= 0) return true;
-  }
-  return false;
-}
-
-int64_t hr__cron_next(const struct hr__cron *cron, int64_t after_s) {
-  const int64_t first = floor_div(after_s + 1, DAY_S);
-  for (int64_t day = first; day <= first + MAX_DAYS; day++) {
-    if (!has_day(cron, day)) continue;
-    const int64_t at = first_hit(cron, day == first ? after_s + 1 - day * DAY_S : 0, DAY_S - 1);
+    const int64_t at = first_hit(cron, day == first ? after_s + 1 - day * DAY_S : 0);
     if (at >= 0) return day * DAY_S + at;
   }
   return INT64_MAX;
+}
+
+bool hr__cron_hits(const struct hr__cron *cron, int64_t after_s, int64_t until_s) {
+  return (cron->every_s ? after_s + cron->every_s : next_until(cron, after_s, until_s)) <= until_s;
+}
+
+int64_t hr__cron_next(const struct hr__cron *cron, int64_t after_s) {
+  return next_until(cron, after_s, INT64_MAX);
 }
 
 bool hr_disruption_schedule_is_valid(const char *schedule) {

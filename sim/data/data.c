@@ -145,8 +145,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
 
 /* Must be called when a job has read its whole data set. The data are then in the caches of its nodes. */
 static void fill_caches(struct hr__engine *engine, hr_job job) {
-  struct hr_slice one;
-  const struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  const struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   if (engine->data->caches && engine->data->spec->cache_of[engine->first_pool + placement.pool.id] != HR_NONE)
     hr__caches_fill(engine->data->caches, &placement, engine->first_node, reader_of(engine, job)->set);
 }
@@ -193,8 +192,7 @@ enum hr_status hr__data_work(struct hr__engine *engine, hr_job job, int64_t unti
   struct hr__data *data = engine->data;
   struct hr__data_reader *reader = reader_of(engine, job);
   const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
-  struct hr_slice one;
-  const uint32_t pool = engine->first_pool + hr__allocation_placement(engine, job, &one).pool.id;
+  const uint32_t pool = engine->first_pool + HR__PLACEMENT_OF(engine, job).pool.id;
   reader->path = data->route[(size_t)reader->set * data->spec->n_pools + pool];
   const hr__wide cap = hr__data_cap(data, reader->path, reader->n_nodes);
   reader->continues = true;
@@ -282,8 +280,7 @@ void hr__data_pause(struct hr__engine *engine, hr_job job, int64_t from_us, int6
 enum hr_status hr__data_load(struct hr__engine *engine, hr_job job, struct hr__data_load load, bool *begun) {
   struct hr__data *data = engine->data;
   struct hr__data_reader *reader = reader_of(engine, job);
-  struct hr_slice one;
-  const struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  const struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   const uint32_t pool = engine->first_pool + placement.pool.id, cache = data->spec->cache_of[pool];
   const int64_t bytes = data->spec->sets[load.set].bytes;
   *begun = false;
@@ -329,8 +326,7 @@ static enum hr_status end_load(struct hr__engine *engine, hr_job job, bool is_co
 
 static enum hr_status finish_load(struct hr__engine *engine, hr_job job) {
   const struct hr__data_reader *reader = reader_of(engine, job);
-  struct hr_slice one;
-  const struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  const struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   enum hr_status status = end_load(engine, job, true);
   if (reader->has_room) hr__caches_fill(engine->data->caches, &placement, engine->first_node, reader->weights);
   HR__CALL_ACTIVE(engine, status, loaded, job);

@@ -399,8 +399,7 @@ static struct hr__caches *caches_create(struct hr_arena *arena, uint32_t n_nodes
   struct hr__caches *caches = hr_arena_alloc(arena, sizeof *caches);
   if (!caches) return NULL;
   caches->n_sets = n_sets;
-  caches->entries = hr_arena_alloc(arena, ((size_t)n_nodes * n_sets + 1) * sizeof *caches->entries);
-  return caches->entries ? caches : NULL;
+  return HR__ARENA_ARRAY(arena, caches->entries, (size_t)n_nodes * n_sets) ? caches : NULL;
 }
 
 /* Returns whether a slice is the first slice on its node. Slices on the same node are adjacent in a placement. */
@@ -552,22 +551,29 @@ static bool is_better(const struct hr_data_spec *spec, const struct hr_data_rout
   return x->bytes_s != y->bytes_s && y->bytes_s && (!x->bytes_s || x->bytes_s > y->bytes_s);
 }
 
+/* Returns the best path of a data set to a pool or, if `to` is not HR_NONE, to the storage system `to`. HR_NONE: no
+   such path exists. `routes` has the routes from all storage systems to this target, `n_targets` elements apart. */
+static uint32_t best_path(struct hr__data *data, uint32_t set, const struct hr_data_route *routes, uint32_t n_targets,
+                          uint32_t to) {
+  const struct hr_data_spec *spec = data->spec;
+  const struct hr_data_route *best = NULL;
+  uint32_t from = HR_NONE;
+  for (uint32_t i = 0; i < spec->n_storage; i++) {
+    const struct hr_data_route *route = &routes[(size_t)i * n_targets];
+    if (i == to || !data->replicas[(size_t)set * spec->n_storage + i].is_there || !route->exists) continue;
+    if (best && !is_better(spec, route, best)) continue;
+    best = route;
+    from = i;
+  }
+  return best ? hr__data_add_path(data, (struct hr__data_path){from, best->link, to}) : HR_NONE;
+}
+
 /* Chooses the storage system from which each pool reads a data set. */
 static void find_routes(struct hr__data *data, uint32_t set) {
   const struct hr_data_spec *spec = data->spec;
-  for (uint32_t pool = 0; pool < spec->n_pools; pool++) {
-    const struct hr_data_route *best = NULL;
-    uint32_t from = HR_NONE;
-    for (uint32_t i = 0; i < spec->n_storage; i++) {
-      const struct hr_data_route *route = &spec->to_pool[(size_t)i * spec->n_pools + pool];
-      if (!data->replicas[(size_t)set * spec->n_storage + i].is_there || !route->exists) continue;
-      if (best && !is_better(spec, route, best)) continue;
-      best = route;
-      from = i;
-    }
+  for (uint32_t pool = 0; pool < spec->n_pools; pool++)
     data->route[(size_t)set * spec->n_pools + pool] =
-        best ? hr__data_add_path(data, (struct hr__data_path){from, best->link, HR_NONE}) : HR_NONE;
-  }
+        best_path(data, set, &spec->to_pool[pool], spec->n_pools, HR_NONE);
 }
 
 /* ---- Copies of data sets ---------------------------------------------------------------------------- */
@@ -577,26 +583,13 @@ static uint32_t copy_flow(const struct hr__data *data, uint32_t set, uint32_t to
   return data->n_jobs + set * data->spec->n_storage + to;
 }
 
-/* Returns the best path on which a data set can be copied to a storage system; HR_NONE: no such path exists. */
-static uint32_t copy_path(struct hr__data *data, uint32_t set, uint32_t to) {
-  const struct hr_data_spec *spec = data->spec;
-  const struct hr_data_route *best = NULL;
-  uint32_t from = HR_NONE;
-  for (uint32_t i = 0; i < spec->n_storage; i++) {
-    const struct hr_data_route *route = &spec->to_storage[(size_t)i * spec->n_storage + to];
-    if (i == to || !data->replicas[(size_t)set * spec->n_storage + i].is_there || !route->exists) continue;
-    if (best && !is_better(spec, route, best)) continue;
-    best = route;
-    from = i;
-  }
-  return best ? hr__data_add_path(data, (struct hr__data_path){from, best->link, to}) : HR_NONE;
-}
-
 enum hr_status hr__data_begin_copy(struct hr__engine *engine, uint32_t set, uint32_t to) {
   struct hr__data *data = engine->data;
   const struct hr_data_spec *spec = data->spec;
   struct hr__data_copy *replica = &data->replicas[(size_t)set * spec->n_storage + to];
-  const uint32_t path = replica->is_there || replica->is_coming ? HR_NONE : copy_path(data, set, to);
+  const uint32_t path = replica->is_there || replica->is_coming
+                            ? HR_NONE
+                            : best_path(data, set, &spec->to_storage[to], spec->n_storage, to);
   if (path == HR_NONE) return HR_OK;
   hr__wide cap = hr__data_cap(data, path, 1);
   const int64_t write_limit = spec->storage[to].client_bytes_s;
@@ -681,15 +674,15 @@ static bool allocate(struct hr__engine *owner, struct hr__data *data) {
   const size_t n_paths = (size_t)spec->n_storage * (spec->n_links + 1) * (spec->n_storage + 1);
   flows->n_flows = data->n_jobs + (uint32_t)n_replicas;
   shares->n_resources = spec->n_storage + spec->n_links;
-#define TAKE(member, count)                                                                                            \
-  (((member) = hr_arena_alloc(&owner->arena, ((count) + (size_t)1) * sizeof *(member))) != NULL)
-  return TAKE(flows->flows, flows->n_flows) && TAKE(flows->paths, n_paths) && TAKE(shares->paths, n_paths) &&
-         TAKE(data->paths, n_paths) && TAKE(shares->capacity, shares->n_resources) &&
-         TAKE(shares->left, shares->n_resources) && TAKE(shares->level, shares->n_resources) &&
-         TAKE(data->readers, data->n_jobs) && TAKE(data->replicas, n_replicas) &&
-         TAKE(data->route, (size_t)spec->n_sets * spec->n_pools) &&
-         TAKE(data->set_of_name, owner->trace->data_sets.count);
-#undef TAKE
+  struct hr_arena *arena = &owner->arena;
+  return HR__ARENA_ARRAY(arena, flows->flows, flows->n_flows) && HR__ARENA_ARRAY(arena, flows->paths, n_paths) &&
+         HR__ARENA_ARRAY(arena, shares->paths, n_paths) && HR__ARENA_ARRAY(arena, data->paths, n_paths) &&
+         HR__ARENA_ARRAY(arena, shares->capacity, shares->n_resources) &&
+         HR__ARENA_ARRAY(arena, shares->left, shares->n_resources) &&
+         HR__ARENA_ARRAY(arena, shares->level, shares->n_resources) &&
+         HR__ARENA_ARRAY(arena, data->readers, data->n_jobs) && HR__ARENA_ARRAY(arena, data->replicas, n_replicas) &&
+         HR__ARENA_ARRAY(arena, data->route, (size_t)spec->n_sets * spec->n_pools) &&
+         HR__ARENA_ARRAY(arena, data->set_of_name, owner->trace->data_sets.count);
 }
 
 static bool allocate_result(struct hr__data *data) {
@@ -697,10 +690,8 @@ static bool allocate_result(struct hr__data *data) {
   result->n_storage = data->spec->n_storage;
   result->n_links = data->spec->n_links;
   result->spec = data->spec;
-  result->replicas = calloc((size_t)data->spec->n_sets * data->spec->n_storage + 1, sizeof *result->replicas);
-  result->storage = calloc((size_t)result->n_storage + 1, sizeof *result->storage);
-  result->links = calloc((size_t)result->n_links + 1, sizeof *result->links);
-  return result->storage && result->links && result->replicas;
+  return HR__ARRAY_MAKE(result->replicas, (size_t)data->spec->n_sets * data->spec->n_storage) &&
+         HR__ARRAY_MAKE(result->storage, result->n_storage) && HR__ARRAY_MAKE(result->links, result->n_links);
 }
 
 static void set_capacities(struct hr__data *data) {

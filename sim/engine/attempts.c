@@ -86,14 +86,11 @@ static int64_t job_longest_us(const struct hr__engine *engine, hr_job job, int64
    HR__STOP_SHRINK. */
 static enum hr_status end_segment(struct hr__engine *engine, hr_job job, struct hr__allocation next,
                                   enum hr__stop how) {
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   enum hr_status status = HR_OK;
   HR__CALL_ACTIVE(engine, status, stop, job, &placement, how);
   if (status != HR_OK) return status;
-  struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, HR_REASON_RESIZED, job,
-                           &placement,          {HR_NONE},        {HR_NONE}};
-  hr__notify_observers(engine, &event);
+  hr__notify_observers(engine, hr__job_event(engine, HR_EVENT_PREEMPT, HR_REASON_RESIZED, job, &placement));
   hr__allocation_free(engine, job);
   hr__allocation_set(engine, job, next);
   engine->attempt_us[job.id] = engine->view.now_us;
@@ -109,12 +106,9 @@ static bool has_failed_node(const struct hr__engine *engine, const struct hr_pla
 
 /* Begins a segment of a job at its placement. */
 static enum hr_status begin_segment(struct hr__engine *engine, hr_job job) {
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-  struct hr_event event = {engine->view.now_us, HR_EVENT_START, HR_REASON_RESIZED, job,
-                           &placement,          {HR_NONE},      {HR_NONE}};
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   enum hr_status status = HR_OK;
-  hr__notify_observers(engine, &event);
+  hr__notify_observers(engine, hr__job_event(engine, HR_EVENT_START, HR_REASON_RESIZED, job, &placement));
   HR__CALL_ACTIVE(engine, status, start, job, &placement, 0);
   if (!engine->faults || !has_failed_node(engine, &placement)) return status;
   HR__CALL_ACTIVE(engine, status, hang, job);
@@ -176,17 +170,14 @@ bool hr__job_may_shrink(const struct hr__engine *engine, hr_job job) {
 }
 
 enum hr_status hr__job_shrink(struct hr__engine *engine, hr_job job, bool *shrinks) {
-  struct hr_slice one, *slices;
-  struct hr_placement before = hr__allocation_placement(engine, job, &one), after = before;
+  struct hr_placement before = HR__PLACEMENT_OF(engine, job), after = before;
   *shrinks = false;
   if (before.n_slices < 2) return HR_OK;
   if (before.n_slices > engine->shrink_capacity) {
-    slices = realloc(engine->shrink_slices, 2 * (size_t)before.n_slices * sizeof *slices);
-    if (!slices) return hr__out_of_memory(engine);
-    engine->shrink_slices = slices;
+    if (!HR__ARRAY_RESIZE(engine->shrink_slices, 2 * (size_t)before.n_slices)) return hr__out_of_memory(engine);
     engine->shrink_capacity = before.n_slices;
   }
-  slices = engine->shrink_slices + before.n_slices;
+  struct hr_slice *slices = engine->shrink_slices + before.n_slices;
   memcpy(engine->shrink_slices, before.slices, before.n_slices * sizeof *slices);
   before.slices = engine->shrink_slices; /* storing the new placement may move the stored slices */
   after.n_slices = remaining(engine, job, &before, slices);
@@ -204,8 +195,9 @@ enum hr_status hr__job_shrink(struct hr__engine *engine, hr_job job, bool *shrin
   hr__allocation_set(engine, job, old);
   enum hr_status status = end_segment(engine, job, new, HR__STOP_SHRINK);
   if (status == HR_OK) status = begin_segment(engine, job);
-  struct hr_event event = {engine->view.now_us, HR_EVENT_RESIZE, HR_REASON_FAILED, job, &before, {HR_NONE}, {HR_NONE}};
-  return status == HR_OK ? hr__notify_policy(engine, &event) : status;
+  return status == HR_OK
+             ? hr__notify_policy(engine, hr__job_event(engine, HR_EVENT_RESIZE, HR_REASON_FAILED, job, &before))
+             : status;
 }
 
 uint32_t hr_result_resizes(const struct hr_result *result, hr_job job, hr_amount *held) {
@@ -250,8 +242,7 @@ static void close_resizes(struct hr__engine *engine) {
 static enum hr_status check_resizes(const struct hr__engine *engine, const struct hr__running *running) {
   for (uint32_t i = 0; i < running->count; i++) {
     hr_job job = running->jobs[i];
-    struct hr_slice one;
-    struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+    struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
     struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
     uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
     uint32_t gpus = gpus_at(engine, job, gpu_milli);
@@ -357,8 +348,7 @@ static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t 
     enter(engine, job, HR__PHASE_WORKING);
   }
   attempt->rate.ppm = speed_ppm;
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   note_slow(engine, job, &placement);
   return attempt->phase == HR__PHASE_WORKING ? work_on(engine, job) : HR_OK;
 }
@@ -381,13 +371,17 @@ static void account_saved(struct hr__engine *engine, hr_job job) {
   if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
 }
 
+static enum hr_status emit_saved(struct hr__engine *engine, hr_job job) {
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
+  account_saved(engine, job);
+  return hr__emit(engine, hr__job_event(engine, HR_EVENT_SAVED, HR_REASON_NONE, job, &placement));
+}
+
 /* Completes an asynchronous checkpoint. The work that was complete when the checkpoint began is kept. The job continues
    to work. */
 static enum hr_status finish_async(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   struct hr__async_save *saved = &engine->async_saves[job.id];
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   enter(engine, job, HR__PHASE_WORKING);
   if (engine->kept_us[job.id] < saved->progress_us) engine->last_progress_us = engine->view.now_us;
   engine->kept_us[job.id] = saved->progress_us;
@@ -396,9 +390,7 @@ static enum hr_status finish_async(struct hr__engine *engine, hr_job job) {
   attempt->unkept_us -= saved->unkept_us;
   attempt->unkept_milli_us -= saved->unkept_milli_us;
   saved->durable_us = 0;
-  account_saved(engine, job);
-  struct hr_event event = {engine->view.now_us, HR_EVENT_SAVED, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
-  enum hr_status status = hr__emit(engine, &event);
+  enum hr_status status = emit_saved(engine, job);
   return status == HR_OK ? work_on(engine, job) : status;
 }
 
@@ -432,14 +424,10 @@ static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us
    goes down. */
 static enum hr_status finish_save(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   bool leaves = attempt->phase == HR__PHASE_LEAVING;
   enter(engine, job, HR__PHASE_WORKING);
   hr__account_keep(engine, job);
-  account_saved(engine, job);
-  struct hr_event event = {engine->view.now_us, HR_EVENT_SAVED, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
-  enum hr_status status = hr__emit(engine, &event);
+  enum hr_status status = emit_saved(engine, job);
   if (status != HR_OK) return status;
   if (leaves && !ends_by(engine, job, attempt->down_us)) return hr__job_interrupt(engine, job, HR_REASON_SAVED, false);
   if (leaves) attempt->interval_us = HR_NEVER_US;
@@ -448,7 +436,6 @@ static enum hr_status finish_save(struct hr__engine *engine, hr_job job) {
 
 /* Counts the kill of a job for lack of GPU memory and schedules its next try. */
 static enum hr_status back_off(struct hr__engine *engine, hr_job job) {
-  struct hr_slice one;
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   int64_t back_off_us = FIRST_BACK_OFF_US;
   for (uint32_t i = 0; i < attempt->kills && back_off_us < MAX_BACK_OFF_US; i++) back_off_us *= 2;
@@ -457,7 +444,7 @@ static enum hr_status back_off(struct hr__engine *engine, hr_job job) {
   attempt->retry_us = engine->view.now_us + back_off_us;
   engine->last_kill_us = engine->view.now_us;
   hr__account_open(engine, job)->oom_kills++;
-  engine->pool_accounting[hr__allocation_placement(engine, job, &one).pool.id].oom_kills++;
+  engine->pool_accounting[HR__PLACEMENT_OF(engine, job).pool.id].oom_kills++;
   return hr__schedule(engine, attempt->retry_us, HR__PENDING_PHASE, job.id);
 }
 
@@ -471,8 +458,7 @@ static enum hr_status begin_execution(struct hr__engine *engine, hr_job job) {
 
 /* Tries again to get GPU memory for a job that was killed for lack of it. */
 static enum hr_status try_again(struct hr__engine *engine, hr_job job) {
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   if (!claims_take(engine, job, &placement)) return back_off(engine, job);
   hr__attempt(engine, job)->rate.ppm = hr__speed_now_ppm(engine, job, &placement);
   note_slow(engine, job, &placement);
@@ -686,8 +672,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
 static int64_t done_unstopped_us(const struct hr__engine *engine, hr_job job) {
   int64_t passed_us = engine->view.now_us - engine->start_us[job.id], work_us = engine->trace->work_us[job.id];
   if (!hr__speeds_vary(&engine->speeds) && !engine->network.table) return passed_us;
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   int64_t done_us = hr__work_in_us(passed_us, hr__speed_at_ppm(engine, job, &placement));
   return done_us < work_us ? done_us : work_us;
 }
@@ -785,9 +770,8 @@ static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at
 /* Checks that the stored speed of a running job is equal to the speed computed from its placement, and that this speed
    is greater than 0. */
 static enum hr_status check_speed(const struct hr__engine *engine, hr_job job) {
-  struct hr_slice one;
   if (engine->trace->gpus[job.id] == 0) return HR_OK;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   uint32_t speed_ppm = hr__speed_now_ppm(engine, job, &placement);
   if (speed_ppm == 0) return hr__broken(engine, "job %" PRIu32 " runs in a pool where its speed is 0", job.id);
   struct hr__rate rate = hr__attempt(engine, job)->rate,

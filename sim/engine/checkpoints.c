@@ -221,7 +221,7 @@ void hr__account_close(struct hr__engine *engine, hr_job job, const struct hr_pl
   struct hr_job_accounting *account = hr__account(engine, job);
   int64_t held_us = engine->view.now_us - engine->start_us[job.id];
   account->end_us = engine->ended_us[job.id] = engine->view.now_us;
-  uint64_t milli = engine->gpu_milli ? engine->gpu_milli[job.id] : hr__job_gpu_milli(engine->trace, job);
+  uint64_t milli = hr__job_milli(engine, job);
   bool is_plain = account->attempts == 1 && account->oom_kills == 0 && account->saved_us == HR_NEVER_US &&
                   account->kept_us == held_us && account->held_us == held_us &&
                   milli == hr_placement_milli(placement, engine->trace, job) &&
@@ -234,7 +234,7 @@ void hr__account_close(struct hr__engine *engine, hr_job job, const struct hr_pl
 bool hr__account_end_undisturbed(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (engine->account[job.id] || attempt->phase != HR__PHASE_WORKING || engine->resized || engine->clean) return false;
-  uint64_t part, milli = engine->gpu_milli ? engine->gpu_milli[job.id] : hr__job_gpu_milli(engine->trace, job);
+  uint64_t part, milli = hr__job_milli(engine, job);
   if (milli != attempt->gpu_milli || hr__attempt_reads(engine, job)) return false;
   account_slow(engine, job, attempt, engine->view.now_us - attempt->phase_us);
   engine->kept_us[job.id] = hr__attempt_progress_us(engine, job, &part);
@@ -259,7 +259,7 @@ struct hr_job_accounting hr_view_accounting(const struct hr_view *view, hr_job j
   const struct hr__engine *engine = hr__engine_of(view);
   if (engine->account[job.id]) return *hr__account(engine, job);
   int64_t end_us = engine->ended_us[job.id];
-  uint64_t milli = engine->gpu_milli ? engine->gpu_milli[job.id] : hr__job_gpu_milli(engine->trace, job);
+  uint64_t milli = hr__job_milli(engine, job);
   const bool is_started = end_us != HR_NEVER_US || hr__has_attempts(engine, job);
   return plain_account(is_started, engine->start_us[job.id], end_us, milli);
 }
@@ -365,8 +365,7 @@ enum hr_status hr__account_check(const struct hr__engine *engine, uint32_t job) 
 /* ---- Checkpoints: storage --------------------------------------------------------------------------- */
 
 enum hr_status hr__storage_init(struct hr__engine *engine) {
-  engine->storage = hr_arena_alloc(&engine->arena, engine->cluster.n_pools * sizeof *engine->storage);
-  if (!engine->storage) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, engine->storage, engine->cluster.n_pools)) return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
     engine->storage[i].mib_s = engine->cluster.pools[i].spec->storage_mib_s;
   return HR_OK;
@@ -611,10 +610,6 @@ enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_j
 enum { MAX_SAVED_EVENTS = 10000, MAX_SERIES = 1000000 };
 #define SERIES_US (3600 * HR_SECOND_US)
 
-static int64_t min_i64(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 void hr__series_drop(struct hr__engine *engine, hr_job job) {
   uint32_t at = hr__attempt(engine, job)->series;
   if (at == 0) return;
@@ -706,11 +701,11 @@ enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t l
   if (write_us == HR_UNKNOWN_US || hr__class_spec(engine, job)->async) return HR_OK;
   uint64_t part = attempt->part;
   int64_t max_work_us = hr__work_done_us(*until_us, attempt->rate, &part) + 1; /* the maximum work of a period */
-  int64_t periods = min_i64(saves / MAX_SAVED_EVENTS, (left_us - 1) / max_work_us - 1);
+  int64_t periods = hr__smaller(saves / MAX_SAVED_EVENTS, (left_us - 1) / max_work_us - 1);
   int64_t period_us = *until_us + write_us;
   if (period_us <= 0) return HR_OK;
-  periods = min_i64(periods, SERIES_US / period_us + saves / MAX_SERIES);
-  periods = min_i64(periods, HR_MAX_INPUT_US / period_us);
+  periods = hr__smaller(periods, SERIES_US / period_us + saves / MAX_SERIES);
+  periods = hr__smaller(periods, HR_MAX_INPUT_US / period_us);
   if (periods <= 0) return HR_OK;
   if (!HR__ARRAY_HAS_ROOM(engine->series, engine->n_series, engine->series_capacity)) return hr__out_of_memory(engine);
   engine->series[engine->n_series++] = (struct hr__checkpoint_series){job, *until_us, write_us, periods};

@@ -69,10 +69,9 @@ static void copy_offer(const struct hr__part *cluster, hr_pool pool) {
 
 /* Allocates or releases the placement of a job in the copy. */
 static inline void copy_placement(const struct hr__part *cluster, const struct hr_event *event, bool starts) {
-  const struct hr_requests *requests = cluster->engine.cluster.requests;
-  if (requests)
-    hr__cluster_follow(&cluster->all->whole->cluster, event->placement, event->job,
-                       &requests->request[requests->of_job[event->job.id]], starts);
+  const struct hr_request *request = hr__cluster_request(&cluster->engine.cluster, event->job);
+  if (request)
+    hr__cluster_follow(&cluster->all->whole->cluster, event->placement, event->job, request, starts);
   else
     copy_free(cluster, (hr_pool){event->placement->pool.id - cluster->first_pool});
 }
@@ -175,7 +174,7 @@ static void receive(void *self, const struct hr_view *view, const struct hr_even
   whole->view.now_us = event->at_us;
   if (event->kind != HR_EVENT_SUBMIT) hr__clusters_count(cluster); /* a job is counted after it is submitted */
   if (cluster->all->sending && is_hidden(cluster, &copy)) return;
-  hr__notify_observers(whole, &copy);
+  hr__notify_observers(whole, copy);
 }
 
 /* ---- Routing ---- */
@@ -200,12 +199,8 @@ static enum hr_status submit_job(struct hr__clusters *all, hr_job job, int64_t n
 
 /* ---- Replicas of services ---- */
 
-static struct hr__part *part_of(const struct hr__engine *engine) {
-  return (struct hr__part *)((char *)(uintptr_t)engine - offsetof(struct hr__part, engine));
-}
-
 enum hr_status hr__clusters_submit_replica(struct hr__engine *engine, hr_job job) {
-  struct hr__part *part = part_of(engine);
+  struct hr__part *part = hr__part_of(engine);
   struct hr__clusters *all = part->all;
   all->of_job[job.id] = part->index;
   all->number[job.id] = part->n_home + part->n_replicas++;
@@ -266,7 +261,7 @@ static void set_next(struct hr__clusters *all, uint32_t index, int64_t at_us) {
 }
 
 void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us) {
-  const struct hr__part *cluster = part_of(engine);
+  const struct hr__part *cluster = hr__part_of(engine);
   struct hr__clusters *all = cluster->all;
   if (at_us < all->next_us[cluster->index]) set_next(all, cluster->index, at_us);
 }
@@ -278,10 +273,10 @@ static enum hr_status begin_times(struct hr__clusters *all) {
   while (n >> 2 * all->block_bits) all->block_bits++;
   all->n_blocks = (n >> all->block_bits) + 1;
   const size_t room = (size_t)all->n_blocks << all->block_bits;
-  all->next_us = hr_arena_alloc(&all->whole->arena, room * sizeof *all->next_us);
-  all->first_us = hr_arena_alloc(&all->whole->arena, all->n_blocks * sizeof *all->first_us);
-  all->awake = hr_arena_alloc(&all->whole->arena, (n + 63) / 64 * sizeof *all->awake);
-  if (!all->next_us || !all->first_us || !all->awake) return hr__out_of_memory(all->whole);
+  if (!HR__ARENA_ARRAY(&all->whole->arena, all->next_us, room) ||
+      !HR__ARENA_ARRAY(&all->whole->arena, all->first_us, all->n_blocks) ||
+      !HR__ARENA_ARRAY(&all->whole->arena, all->awake, (n + 63) / 64))
+    return hr__out_of_memory(all->whole);
   for (size_t i = 0; i < room; i++) all->next_us[i] = HR_NEVER_US;
   for (uint32_t block = 0; block < all->n_blocks; block++) all->first_us[block] = HR_NEVER_US;
   return HR_OK;
@@ -477,22 +472,20 @@ enum hr_status hr__clusters_loop(struct hr__engine *whole) {
 
 static enum hr_status allocate(struct hr__engine *whole) {
   const struct hr_trace *trace = whole->trace;
-  struct hr__clusters *all = hr_arena_alloc(&whole->arena, sizeof *all);
-  if (!all) return hr__out_of_memory(whole);
+  struct hr__clusters *all;
+  if (!HR__ARENA_ARRAY(&whole->arena, all, 1)) return hr__out_of_memory(whole);
   whole->clusters = all;
   *all = (struct hr__clusters){.spec = whole->config->clusters, .whole = whole};
   const uint32_t n = all->spec->count;
-  all->at = hr_arena_alloc(&whole->arena, n * sizeof *all->at);
-  all->loads = hr_arena_alloc(&whole->arena, n * sizeof *all->loads);
-  all->home = hr_arena_alloc(&whole->arena, (trace->tenants.count + (size_t)1) * sizeof *all->home);
-  all->flows = hr_arena_alloc(&whole->arena, (size_t)n * n * sizeof *all->flows);
+  const bool made = HR__ARENA_ARRAY(&whole->arena, all->at, n) && HR__ARENA_ARRAY(&whole->arena, all->loads, n) &&
+                    HR__ARENA_ARRAY(&whole->arena, all->home, trace->tenants.count + (size_t)1) &&
+                    HR__ARENA_ARRAY(&whole->arena, all->flows, (size_t)n * n);
   all->number = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->number);
   all->predicts = hr_job_router_predicts(&all->spec->router);
   if (all->predicts)
     all->expected_end_us = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->expected_end_us);
   all->of_job = malloc(((size_t)trace->n_jobs + 1) * sizeof *all->of_job);
-  if (!all->at || !all->loads || !all->home || !all->flows || !all->number || !all->of_job ||
-      (all->predicts && !all->expected_end_us))
+  if (!made || !all->number || !all->of_job || (all->predicts && !all->expected_end_us))
     return hr__out_of_memory(whole);
   _Static_assert(HR_NONE == UINT32_MAX, "memset to 0xff stores HR_NONE, the value of jobs without a cluster");
   memset(all->of_job, 0xff, (size_t)trace->n_jobs * sizeof *all->of_job);
@@ -674,8 +667,7 @@ bool hr__clusters_batteries(const struct hr__engine *whole, struct hr_battery_no
 enum hr_status hr__clusters_result(struct hr__engine *whole, struct hr_result *result) {
   struct hr__clusters *all = whole->clusters;
   const uint32_t n = all->spec->count;
-  result->clusters = calloc(n, sizeof *result->clusters);
-  if (!result->clusters) return hr__out_of_memory(whole);
+  if (!HR__ARRAY_MAKE(result->clusters, n)) return hr__out_of_memory(whole);
   result->n_clusters = n;
   for (uint32_t i = 0; i < n; i++) {
     result->clusters[i] = all->at[i].result;

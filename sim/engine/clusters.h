@@ -131,6 +131,11 @@ static inline int64_t hr__expected_us(const struct hr_trace *trace, hr_job job) 
 
 /* ---- clusters.c ---- */
 
+/* Returns the cluster of an engine in a run with several clusters. */
+static inline struct hr__part *hr__part_of(const struct hr__engine *engine) {
+  return (struct hr__part *)((char *)(uintptr_t)engine - offsetof(struct hr__part, engine));
+}
+
 /* Begins the present instant in a cluster: handles the events before submissions. Has no effect if the instant has
    already begun there. */
 enum hr_status hr__clusters_wake(struct hr__part *part, int64_t now_us);

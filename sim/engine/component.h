@@ -13,12 +13,12 @@
  *   2. The engine creates its columns and the cluster. Then it calls `init` of all components, which creates state that
  *      the policy can see.
  *   3. The engine creates the policy.
- *   4. The engine calls `is_needed` of each component. If the result is true, the component becomes active, and the
+ *   4. The engine asks `is_needed` or `part` of each component. If the component is needed, it becomes active, and the
  *      engine calls its `begin`.
  *
  * `close` is called for all components, in reverse order, even after an error in any step. All other hooks are called
  * for active components only. A run that needs no features therefore has only one active component (jobs that run to
- * their end, jobs.c). Hooks may be NULL, except `is_needed`. If a hook with result enum hr_status does not return
+ * their end, jobs.c). Hooks may be NULL. If a hook with result enum hr_status does not return
  * HR_OK, the hook has written the error of the run.
  */
 
@@ -146,6 +146,8 @@ struct hr__component {
   enum hr_status (*open)(struct hr__engine *engine);
   enum hr_status (*init)(struct hr__engine *engine);
   bool (*is_needed)(const struct hr__engine *engine);
+  /* If `is_needed` is NULL: the offset of a pointer in struct hr__engine; the component is needed if it is not NULL. */
+  size_t part;
   enum hr_status (*begin)(struct hr__engine *engine);
 
   /* ---- Jobs ---- */

@@ -277,6 +277,9 @@ struct hr__resident {
   hr_job job;
   uint32_t next; /* the index of the next link + 1; 0 at the end of the list */
 };
+/* A loop over the links of a node. */
+#define HR__EACH_RESIDENT(engine, node, link)                                                                          \
+  for (uint32_t link = (engine)->residents.first[node]; link; link = (engine)->residents.links[link - 1].next)
 
 /* The columns with memory that is reclaimed during a streamed run (jobs.c). Jobs with successive ids form a block. */
 struct hr__column_reclaim {
@@ -458,6 +461,8 @@ static inline void hr__allocation_set(struct hr__engine *engine, hr_job job, str
 /* Returns the placement of a running job. `one` is memory of the caller, which the function uses if the placement has
    a single slice. The result is valid until the next placement is stored. */
 struct hr_placement hr__allocation_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one);
+/* The same, with the slice in memory that exists until the end of the enclosing block. */
+#define HR__PLACEMENT_OF(engine, job) hr__allocation_placement(engine, job, &(struct hr_slice){0})
 /* Frees the stored slices of a job that has left its placement. */
 void hr__allocation_free(struct hr__engine *engine, hr_job job);
 
@@ -512,13 +517,13 @@ static inline enum hr_status hr__out_of_memory(const struct hr__engine *engine) 
 /* ---- Events: jobs.c ---- */
 
 /* Adds the event to the digest and notifies the observers. */
-void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event);
+void hr__notify_observers(struct hr__engine *engine, struct hr_event event);
 /* Notifies the policy of an event. The observers must already have been notified of the event. Returns the status of
    the policy. */
-enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event);
+enum hr_status hr__notify_policy(struct hr__engine *engine, struct hr_event event);
 /* Adds the event to the digest, notifies the observers, and then notifies the policy. Returns the status of the
    policy. */
-static inline enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event) {
+static inline enum hr_status hr__emit(struct hr__engine *engine, struct hr_event event) {
   hr__notify_observers(engine, event);
   return hr__notify_policy(engine, event);
 }
@@ -608,6 +613,9 @@ enum hr_status hr__market_take_down(struct hr__engine *engine, hr_pool pool, hr_
 /* Makes a node available. The node remains off if it has failed, is in maintenance, is in standby, becomes a spare, or
    has a reservation that is not open. */
 enum hr_status hr__market_return(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
+/* Closes a node that is up until `down_us` and emits HR_EVENT_NOTICE. Its jobs get no notice. */
+enum hr_status hr__market_close(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason,
+                                int64_t down_us);
 /* Sends a notice to all jobs of a node: the jobs will be stopped at `down_us`. */
 enum hr_status hr__market_warn_residents(struct hr__engine *engine, hr_node node, int64_t down_us);
 /* Changes the state of a node and updates all accounts that depend on the state. */
@@ -718,6 +726,8 @@ uint32_t hr__slowest_node_ppm(const struct hr__engine *engine, const struct hr_p
 /* Returns the speed of a job at its placement, including the effect of the jobs that are on its GPUs now, in ppm of the
    reference speed. */
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+/* Updates the speeds of the jobs that use GPUs of the set `gpus` of a node; 0: of all jobs on the node. */
+enum hr_status hr__sharing_update_node(struct hr__engine *engine, hr_node node, uint64_t gpus);
 /* hr__sharing_update_speeds updates the speeds of the jobs that share GPUs with a placement. It must be called after a
    job has begun to run at this placement or has left it. It calls hr__sharing_update_nodes only in runs in which jobs
    on the same GPU slow each other down. */
@@ -818,6 +828,17 @@ enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job);
 /* Writes an error that names a violated invariant, and returns HR_INTERNAL (jobs.c). */
 enum hr_status hr__broken(const struct hr__engine *engine, const char *format, ...) HR_PRINTF(2, 3);
 
+/* Returns the job of a link. */
+static inline hr_job hr__resident(const struct hr__engine *engine, uint32_t link) {
+  return engine->residents.links[link - 1].job;
+}
+
+/* Returns an event of a job at the present instant. `placement`: NULL if the job has none. */
+static inline struct hr_event hr__job_event(const struct hr__engine *engine, enum hr_event_kind kind,
+                                            enum hr_reason reason, hr_job job, const struct hr_placement *placement) {
+  return (struct hr_event){engine->view.now_us, kind, reason, job, placement, {HR_NONE}, {HR_NONE}};
+}
+
 /* Returns an event of a node at the present instant. */
 static inline struct hr_event hr__node_event(const struct hr__engine *engine, enum hr_event_kind kind,
                                              enum hr_reason reason, hr_pool pool, hr_node node) {
@@ -832,6 +853,11 @@ static inline const struct hr__engine *hr__engine_of(const struct hr_view *view)
 /* Returns how many milli-GPUs a job requests. For counted allocation only. */
 static inline uint64_t hr__job_gpu_milli(const struct hr_trace *trace, hr_job job) {
   return (uint64_t)trace->gpus[job.id] * 1000;
+}
+
+/* Returns how many milli-GPUs a job has or, if it does not run, last had or requests. */
+static inline uint64_t hr__job_milli(const struct hr__engine *engine, hr_job job) {
+  return engine->gpu_milli ? engine->gpu_milli[job.id] : hr__job_gpu_milli(engine->trace, job);
 }
 
 #endif

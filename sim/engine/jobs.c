@@ -118,10 +118,6 @@ static enum hr_status take_link(struct hr__residents *residents, uint32_t *link)
   return HR_OK;
 }
 
-static bool residents_are_needed(const struct hr__engine *engine) {
-  return engine->residents.first;
-}
-
 /* Adds a job to the lists of its nodes. */
 static enum hr_status list_residents(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                                      int64_t run_us) {
@@ -161,10 +157,9 @@ static void close_residents(struct hr__engine *engine) {
 
 /* ---- Placements of running jobs: checked mode ------------------------------------------------------- */
 
-static uint32_t count_listed(const struct hr__residents *residents, hr_node node, hr_job job) {
+static uint32_t count_listed(const struct hr__engine *engine, hr_node node, hr_job job) {
   uint32_t count = 0;
-  for (uint32_t link = residents->first[node.id]; link; link = residents->links[link - 1].next)
-    count += residents->links[link - 1].job.id == job.id;
+  HR__EACH_RESIDENT(engine, node.id, link) count += hr__resident(engine, link).id == job.id;
   return count;
 }
 
@@ -176,23 +171,20 @@ static bool is_first_on_node(const struct hr_placement *placement, uint32_t slic
 
 /* Checks that each running job is in the list of each of its nodes once, and that the lists have no other jobs. */
 static enum hr_status check_residents(const struct hr__engine *engine, const struct hr__running *running) {
-  const struct hr__residents *residents = &engine->residents;
   uint64_t n_expected = 0, n_listed = 0;
   for (uint32_t i = 0; i < running->count; i++) {
-    struct hr_slice one;
-    struct hr_placement placement = hr__allocation_placement(engine, running->jobs[i], &one);
+    struct hr_placement placement = HR__PLACEMENT_OF(engine, running->jobs[i]);
     for (uint32_t k = 0; k < placement.n_slices; k++) {
       n_expected += is_first_on_node(&placement, k);
-      if (count_listed(residents, placement.slices[k].node, running->jobs[i]) != 1)
+      if (count_listed(engine, placement.slices[k].node, running->jobs[i]) != 1)
         return hr__broken(engine, "node %" PRIu32 ": the list of its jobs differs", placement.slices[k].node.id);
     }
   }
-  for (uint32_t node = 0; node < engine->cluster.n_nodes; node++)
-    for (uint32_t link = residents->first[node]; link; link = residents->links[link - 1].next) n_listed++;
+  for (uint32_t node = 0; node < engine->cluster.n_nodes; node++) HR__EACH_RESIDENT(engine, node, link) n_listed++;
   return n_listed == n_expected ? HR_OK : hr__broken(engine, "a node lists a job that does not run there");
 }
 
-const struct hr__component hr__component_residents = {.is_needed = residents_are_needed,
+const struct hr__component hr__component_residents = {.part = offsetof(struct hr__engine, residents.first),
                                                       .start = list_residents,
                                                       .stop = unlist_residents,
                                                       .close = close_residents,
@@ -243,7 +235,34 @@ static bool list_trace_columns(struct hr__column_reclaim *reclaim, const struct 
   return listed;
 }
 
-static void release_block(const struct hr__column_reclaim *reclaim, uint32_t block);
+/* When a page of a mapped file is accessed for the first time, Linux also maps pages around it if they are already in
+   the page cache. By default, Linux does this in an aligned area of 64 KiB (fault_around_bytes). */
+enum { FAULT_AROUND_BYTES = 1 << 16 };
+
+/* Releases all pages of a trace column that an access to the block may have mapped. Some of these pages may belong to
+   neighbouring blocks that are still in use. The next access maps such pages from the file again. The column need not
+   begin at the start of a page, because the bytes before and after it belong to the same file. */
+static void release_trace_block(const struct hr__column_reclaim *reclaim, const struct hr__reclaimed_column *column,
+                                uint32_t block) {
+  uintptr_t page = reclaim->block_jobs, first = (uintptr_t)column->at, last = first + column->length;
+  uintptr_t from = first + (size_t)block * page * column->width, to = from + page * column->width;
+  from -= from % FAULT_AROUND_BYTES;
+  to += FAULT_AROUND_BYTES - to % FAULT_AROUND_BYTES;
+  if (from < first - first % page) from = first - first % page;
+  if (to > last - last % page) to = last - last % page;
+  if (from < to) (void)madvise((char *)from, to - from, MADV_DONTNEED);
+}
+
+static void release_block(const struct hr__column_reclaim *reclaim, uint32_t block) {
+  for (uint32_t i = 0; i < reclaim->n_columns; i++) {
+    const struct hr__reclaimed_column *column = &reclaim->columns[i];
+    size_t bytes = reclaim->block_jobs * column->width;
+    if (!column->bytes)
+      release_trace_block(reclaim, column, block);
+    else
+      (void)madvise(column->at + block * bytes, bytes, MADV_DONTNEED);
+  }
+}
 
 /* Allocates a column. Huge pages are disabled, because with huge pages a single block could not be returned to the
    system. */
@@ -283,39 +302,6 @@ static enum hr_status open_columns(struct hr__engine *engine) {
   return HR_OK;
 }
 
-/* When a page of a mapped file is accessed for the first time, Linux also maps pages around it if they are already in
-   the page cache. By default, Linux does this in an aligned area of 64 KiB (fault_around_bytes). */
-enum { FAULT_AROUND_BYTES = 1 << 16 };
-
-/* Releases all pages of a trace column that an access to the block may have mapped. Some of these pages may belong to
-   neighbouring blocks that are still in use. The next access maps such pages from the file again. The column need not
-   begin at the start of a page, because the bytes before and after it belong to the same file. */
-static void release_trace_block(const struct hr__column_reclaim *reclaim, const struct hr__reclaimed_column *column,
-                                uint32_t block) {
-  uintptr_t page = reclaim->block_jobs, first = (uintptr_t)column->at, last = first + column->length;
-  uintptr_t from = first + (size_t)block * page * column->width, to = from + page * column->width;
-  from -= from % FAULT_AROUND_BYTES;
-  to += FAULT_AROUND_BYTES - to % FAULT_AROUND_BYTES;
-  if (from < first - first % page) from = first - first % page;
-  if (to > last - last % page) to = last - last % page;
-  if (from < to) (void)madvise((char *)from, to - from, MADV_DONTNEED);
-}
-
-static void release_block(const struct hr__column_reclaim *reclaim, uint32_t block) {
-  for (uint32_t i = 0; i < reclaim->n_columns; i++) {
-    const struct hr__reclaimed_column *column = &reclaim->columns[i];
-    size_t bytes = reclaim->block_jobs * column->width;
-    if (!column->bytes)
-      release_trace_block(reclaim, column, block);
-    else
-      (void)madvise(column->at + block * bytes, bytes, MADV_DONTNEED);
-  }
-}
-
-static bool reclaim_is_needed(const struct hr__engine *engine) {
-  return engine->config->stream;
-}
-
 static void reclaim_forget(struct hr__engine *engine, hr_job job) {
   struct hr__column_reclaim *reclaim = &engine->reclaim;
   uint32_t block = job.id / reclaim->block_jobs;
@@ -338,8 +324,10 @@ static void close_columns(struct hr__engine *engine) {
   free(reclaim->unfinished);
 }
 
-const struct hr__component hr__component_column_reclaim = {
-    .open = open_columns, .is_needed = reclaim_is_needed, .forget = reclaim_forget, .close = close_columns};
+const struct hr__component hr__component_column_reclaim = {.open = open_columns,
+                                                           .part = offsetof(struct hr__engine, reclaim.unfinished),
+                                                           .forget = reclaim_forget,
+                                                           .close = close_columns};
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
 
@@ -437,37 +425,34 @@ static void digest_placement(struct hr__engine *engine, const struct hr_placemen
   }
 }
 
-static uint64_t digest_node(const struct hr_event *event) {
-  return (uint64_t)event->pool.id << 32 | event->node.id;
-}
-
-void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event) {
+void hr__notify_observers(struct hr__engine *engine, struct hr_event event) {
   const struct hr_run_config *config = engine->config;
-  const bool has_number = engine->job_number && event->job.id != HR_NONE;
-  const uint32_t number = has_number ? engine->job_number[event->job.id] : event->job.id;
-  engine->digest = hr__digest_add(engine->digest, (uint64_t)event->at_us);
-  engine->digest = hr__digest_add(engine->digest, (uint64_t)event_code(event->kind) << 32 | number);
-  if (event->kind == HR_EVENT_START) digest_placement(engine, event->placement);
-  if (event->pool.id != HR_NONE) engine->digest = hr__digest_add(engine->digest, digest_node(event));
+  const bool has_number = engine->job_number && event.job.id != HR_NONE;
+  const uint32_t number = has_number ? engine->job_number[event.job.id] : event.job.id;
+  engine->digest = hr__digest_add(engine->digest, (uint64_t)event.at_us);
+  engine->digest = hr__digest_add(engine->digest, (uint64_t)event_code(event.kind) << 32 | number);
+  if (event.kind == HR_EVENT_START) digest_placement(engine, event.placement);
+  if (event.pool.id != HR_NONE)
+    engine->digest = hr__digest_add(engine->digest, (uint64_t)event.pool.id << 32 | event.node.id);
   for (uint32_t i = 0; i < config->n_observers; i++)
-    if (config->observers[i].on_event) config->observers[i].on_event(config->observers[i].self, &engine->view, event);
+    if (config->observers[i].on_event) config->observers[i].on_event(config->observers[i].self, &engine->view, &event);
   if (++engine->n_events % PROGRESS_EVENTS == 0 && config->progress.report)
     config->progress.report(config->progress.self, engine->n_completed + engine->n_rejected,
                             engine->n_input + engine->n_added, engine->view.now_us);
 }
 
-enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event) {
+enum hr_status hr__notify_policy(struct hr__engine *engine, struct hr_event event) {
   const struct hr_policy_ops *ops = &engine->ops;
   if (!ops->observe) return HR_OK;
   hr__policy_enter(engine->call, "observe");
-  enum hr_status status = ops->observe(engine->policy, &engine->view, event);
+  enum hr_status status = ops->observe(engine->policy, &engine->view, &event);
   hr__policy_leave(engine->call);
   if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);
   if (status == HR_BAD_INPUT && engine->error && engine->error->status == status)
     return status; /* the policy has written the error */
   return status == HR_OK ? HR_OK
                          : hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed at %s of job %" PRIu32, ops->name,
-                                   hr_event_name(event->kind), event->job.id);
+                                   hr_event_name(event.kind), event.job.id);
 }
 
 /* ---- Events: violated invariants -------------------------------------------------------------------- */
@@ -505,8 +490,8 @@ struct hr__node_victim {
 enum hr_status hr__restarts_init(struct hr__engine *engine) {
   if (!(engine->abilities & HR_POLICY_PREEMPTS)) return HR_OK;
   engine->restart_marks = HR__JOB_COLUMN(engine, restart_marks);
-  engine->node_victims = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->node_victims);
-  if (!engine->restart_marks || !engine->node_victims) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, engine->node_victims, engine->cluster.n_nodes) || !engine->restart_marks)
+    return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < engine->cluster.n_nodes; i++) engine->node_victims[i].at_us = HR_NEVER_US;
   return HR_OK;
 }
@@ -577,19 +562,19 @@ static void init_columns(struct hr__engine *engine, hr_job job) {
 }
 
 enum hr_status hr__job_submit(struct hr__engine *engine, hr_job job) {
-  struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
+  struct hr_event event = hr__job_event(engine, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL);
   engine->n_submitted++;
   engine->last_progress_us = engine->view.now_us;
   if (engine->config->stream || job.id >= engine->n_input) init_columns(engine, job);
   HR__EACH_ACTIVE(engine, submit, at)(*at)->submit(engine, job);
-  hr__notify_observers(engine, &event);
+  hr__notify_observers(engine, event);
   const bool fits = engine->whole && engine->whole->fitting.id == job.id;
   enum hr_reason reason = fits ? HR_REASON_NONE : hr__cluster_never_fits(&engine->cluster, job);
   if (engine->whole && engine->whole->barred.id == job.id) reason = HR_REASON_NO_QUEUE;
   if (reason == HR_REASON_NONE) {
     engine->state[job.id] = HR_JOB_WAITING;
     engine->view.n_waiting++;
-    return hr__notify_policy(engine, &event);
+    return hr__notify_policy(engine, event);
   }
   engine->state[job.id] = HR_JOB_REJECTED;
   engine->reason[job.id] = (uint8_t)reason;
@@ -609,32 +594,28 @@ void hr__job_reject(struct hr__engine *engine, hr_job job, enum hr_reason reason
   if (reason == HR_REASON_WITHDRAWN && job.id < engine->n_input && engine->start_us[job.id] != HR_NEVER_US &&
       gives_up(engine, job))
     engine->reason[job.id] = (uint8_t)(reason = HR_REASON_REQUEUES);
-  struct hr_event event = {engine->view.now_us, HR_EVENT_REJECT, reason, job, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_rejected++;
   if (engine->account && engine->account[job.id]) hr__account(engine, job)->rejected_us = engine->view.now_us;
-  hr__notify_observers(engine, &event);
+  hr__notify_observers(engine, hr__job_event(engine, HR_EVENT_REJECT, reason, job, NULL));
   forget(engine, job);
 }
 
 enum hr_status hr__job_start(struct hr__engine *engine, const struct hr__move *move) {
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, move->job);
   int64_t now_us = engine->view.now_us, run_us = run_time_us(engine, move->job, &placement);
   if (now_us > LAST_US - run_us)
     return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time exceeds 146,000 years: the run times are too long",
                    engine->trace->source);
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
   restarts_job_starts(engine, move->job, &placement);
-  struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
-  hr__notify_observers(engine, &event);
+  hr__notify_observers(engine, hr__job_event(engine, HR_EVENT_START, move->reason, move->job, &placement));
   enum hr_status status = HR_OK;
   HR__CALL_ACTIVE(engine, status, start, move->job, &placement, run_us);
   return status;
 }
 
 enum hr_status hr__job_end(struct hr__engine *engine, hr_job job) {
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   hr__cluster_release(&engine->cluster, &placement, job);
   engine->view.allocated_milli -= gpu_milli;
@@ -644,16 +625,14 @@ enum hr_status hr__job_end(struct hr__engine *engine, hr_job job) {
   engine->last_progress_us = engine->view.now_us;
   enum hr_status status = leave(engine, job, &placement, HR__STOP_END);
   if (status != HR_OK) return status;
-  struct hr_event event = {engine->view.now_us, HR_EVENT_END, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
-  status = hr__emit(engine, &event);
+  status = hr__emit(engine, hr__job_event(engine, HR_EVENT_END, HR_REASON_NONE, job, &placement));
   hr__allocation_free(engine, job);
   forget(engine, job);
   return status;
 }
 
 enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason, bool keeps) {
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   hr__cluster_release(&engine->cluster, &placement, job);
   enum hr_status status = leave(engine, job, &placement, keeps ? HR__STOP_KEEP_ALL : HR__STOP_KEEP_SAVED);
@@ -667,12 +646,10 @@ enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_
   engine->pool_accounting[placement.pool.id].maintained_jobs += reason == HR_REASON_MAINTENANCE;
   if (reason != HR_REASON_PREEMPTED) engine->pool_accounting[placement.pool.id].interruptions++;
   restarts_job_stops(engine, job, &placement, reason);
-  struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
-  status = hr__emit(engine, &event);
+  status = hr__emit(engine, hr__job_event(engine, HR_EVENT_INTERRUPT, reason, job, &placement));
   hr__allocation_free(engine, job);
   if (status != HR_OK || reason != HR_REASON_FAILED || !gives_up(engine, job)) return status;
-  event = (struct hr_event){engine->view.now_us, HR_EVENT_WITHDRAW, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
-  return hr__notify_policy(engine, &event);
+  return hr__notify_policy(engine, hr__job_event(engine, HR_EVENT_WITHDRAW, HR_REASON_NONE, job, NULL));
 }
 
 enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__job_notice notice) {
@@ -686,19 +663,16 @@ enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__
 enum hr_status hr__job_preempt(struct hr__engine *engine, const struct hr__move *move) {
   struct hr__allocation now = hr__allocation_get(engine, move->job);
   int64_t attempt_us = engine->attempt_us[move->job.id];
-  struct hr_slice one;
   hr__allocation_set(engine, move->job, move->allocation);
   engine->attempt_us[move->job.id] = move->attempt_us;
-  struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, move->job);
   enum hr_status status = leave(engine, move->job, &placement, move->keeps ? HR__STOP_KEEP_ALL : HR__STOP_KEEP_SAVED);
   restarts_job_stops(engine, move->job, &placement, move->reason);
-  struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, move->reason, move->job,
-                           &placement,          {HR_NONE},        {HR_NONE}};
   if (engine->kept_us[move->job.id] > move->kept_us) engine->last_progress_us = engine->view.now_us;
   if (engine->futile_since_us != engine->last_progress_us) engine->n_futile = 0;
   engine->futile_since_us = engine->last_progress_us;
   engine->n_futile++;
-  hr__notify_observers(engine, &event);
+  hr__notify_observers(engine, hr__job_event(engine, HR_EVENT_PREEMPT, move->reason, move->job, &placement));
   hr__allocation_free(engine, move->job);
   hr__allocation_set(engine, move->job, now);
   engine->attempt_us[move->job.id] = attempt_us;
@@ -746,8 +720,7 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
     struct hr__pending pending = engine->heap.entries[i];
     hr_job job = {hr__pending_entity(pending)};
     if (hr__pending_kind(pending) != HR__PENDING_END) continue;
-    struct hr_slice one;
-    struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+    struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
     if (engine->trace->gpus[job.id] > 0 && hr__speed_at_ppm(engine, job, &placement) == 0)
       return hr__broken(engine, "job %" PRIu32 " runs in a pool where its speed is 0", job.id);
     if (engine->start_us[job.id] + run_time_us(engine, job, &placement) != pending.at_us)

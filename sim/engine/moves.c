@@ -44,8 +44,8 @@ static enum hr_status add_move(struct hr_moves *moves, struct hr__move move) {
   return HR_OK;
 }
 
-static bool is_waiting(const struct hr__engine *engine, hr_job job) {
-  return job.id < engine->trace->n_jobs && engine->state[job.id] == HR_JOB_WAITING;
+static bool is_in(const struct hr__engine *engine, hr_job job, enum hr_job_state state) {
+  return job.id < engine->trace->n_jobs && engine->state[job.id] == state;
 }
 
 /* Changes the state of a job, and the numbers of waiting and running jobs in the view. */
@@ -71,7 +71,7 @@ static const char *refuse_locality(const struct hr__engine *engine, hr_job job, 
 enum hr_status hr_moves_start(struct hr_moves *moves, hr_job job, const struct hr_placement *placement,
                               enum hr_reason reason) {
   struct hr__engine *engine = moves->engine;
-  if (!is_waiting(engine, job)) return refuse(moves, job, "start", "the job is not waiting");
+  if (!is_in(engine, job, HR_JOB_WAITING)) return refuse(moves, job, "start", "the job is not waiting");
   const char *rule = refuse_locality(engine, job, placement);
   if (!rule) rule = hr__cluster_allocate(&engine->cluster, placement, job);
   if (rule) return refuse(moves, job, "start", rule);
@@ -98,7 +98,7 @@ enum hr_status hr_moves_reject(struct hr_moves *moves, hr_job job, enum hr_reaso
     set_state(engine, job, HR_JOB_REJECTED, reason);
     return add_move(moves, (struct hr__move){.kind = HR__MOVE_LEAVE, .reason = reason, .job = job});
   }
-  if (!is_waiting(engine, job)) return refuse(moves, job, "rejection", "the job is not waiting");
+  if (!is_in(engine, job, HR_JOB_WAITING)) return refuse(moves, job, "rejection", "the job is not waiting");
   set_state(engine, job, HR_JOB_REJECTED, reason);
   return add_move(moves, (struct hr__move){.kind = HR__MOVE_REJECT, .reason = reason, .job = job});
 }
@@ -129,16 +129,19 @@ static bool is_starting(const struct hr_moves *moves, hr_job job) {
   return last_begin(moves, job) != NULL;
 }
 
+/* Returns a description of the rule that a preemption or a notice breaks. Returns NULL if it is allowed. */
+static const char *refuse_stop(const struct hr_moves *moves, hr_job job) {
+  if (!(moves->engine->abilities & HR_POLICY_PREEMPTS)) return "the policy did not declare that it preempts";
+  if (!is_in(moves->engine, job, HR_JOB_RUNNING)) return "the job does not run";
+  return is_starting(moves, job) ? "the job was started in this pass; roll back" : NULL;
+}
+
 /* Makes the move of hr_moves_preempt (`keeps`) or hr_moves_requeue. */
 static enum hr_status stop(struct hr_moves *moves, hr_job job, enum hr_reason reason, bool keeps) {
   struct hr__engine *engine = moves->engine;
-  if (!(engine->abilities & HR_POLICY_PREEMPTS))
-    return refuse(moves, job, "preemption", "the policy did not declare that it preempts");
-  if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_RUNNING)
-    return refuse(moves, job, "preemption", "the job does not run");
-  if (is_starting(moves, job)) return refuse(moves, job, "preemption", "the job was started in this pass; roll back");
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  const char *rule = refuse_stop(moves, job);
+  if (rule) return refuse(moves, job, "preemption", rule);
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   /* a job with a failed node cannot save its work, even if the failure is not detected yet */
   bool hangs = hr__attempt(engine, job)->phase == HR__PHASE_HANGING;
@@ -165,13 +168,9 @@ enum hr_status hr_moves_requeue(struct hr_moves *moves, hr_job job, enum hr_reas
 }
 
 enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_t at_us, bool keeps) {
-  struct hr__engine *engine = moves->engine;
-  if (!(engine->abilities & HR_POLICY_PREEMPTS))
-    return refuse(moves, job, "notice", "the policy did not declare that it preempts");
-  if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_RUNNING)
-    return refuse(moves, job, "notice", "the job does not run");
-  if (is_starting(moves, job)) return refuse(moves, job, "notice", "the job was started in this pass; roll back");
-  if (at_us <= engine->view.now_us) return refuse(moves, job, "notice", "the job's end is not in the future");
+  const char *rule = refuse_stop(moves, job);
+  if (!rule && at_us <= moves->engine->view.now_us) rule = "the job's end is not in the future";
+  if (rule) return refuse(moves, job, "notice", rule);
   return add_move(moves, (struct hr__move){.kind = HR__MOVE_NOTICE, .job = job, .at_us = at_us, .keeps = keeps});
 }
 
@@ -179,7 +178,7 @@ enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_t at_us
 static const char *refuse_resize(const struct hr_moves *moves, hr_job job, const struct hr_placement *placement) {
   const struct hr__engine *engine = moves->engine;
   if (!(engine->abilities & HR_POLICY_RESIZES)) return "the policy did not declare that it resizes jobs";
-  if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_RUNNING) return "the job does not run";
+  if (!is_in(engine, job, HR_JOB_RUNNING)) return "the job does not run";
   struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
   if (!engine->resized || sizes.min == sizes.max) return "the job is not elastic";
   if (placement->n_slices == 0) return "the placement has no slices";
@@ -193,8 +192,7 @@ enum hr_status hr_moves_resize(struct hr_moves *moves, hr_job job, const struct 
   struct hr__engine *engine = moves->engine;
   const char *rule = refuse_resize(moves, job, placement);
   if (rule) return refuse(moves, job, "resize", rule);
-  struct hr_slice one;
-  struct hr_placement before = hr__allocation_placement(engine, job, &one);
+  struct hr_placement before = HR__PLACEMENT_OF(engine, job);
   uint64_t before_milli = hr_placement_milli(&before, engine->trace, job);
   struct hr__move *begin = last_begin(moves, job);
   struct hr__move move = {.kind = HR__MOVE_RESIZE,
@@ -274,47 +272,42 @@ enum hr_status hr_moves_release(struct hr_moves *moves, hr_node node) {
 
 /* ---- Rollback ---- */
 
-static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
-  struct hr_slice one;
-  hr_job job = move->job;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
+/* Undoes the allocation of the present placement of a job. */
+static void take_back(struct hr__engine *engine, hr_job job) {
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
+  engine->view.allocated_milli -= hr_placement_milli(&placement, engine->trace, job);
   hr__cluster_undo_allocate(&engine->cluster, &placement, job);
   hr__allocation_free(engine, job);
-  engine->view.allocated_milli -= gpu_milli;
+}
+
+/* Undoes the release of the placement that a job had before a move. All later moves have already been undone, so the
+   capacity of this placement is free. */
+static void give_back(struct hr__engine *engine, const struct hr__move *move) {
+  hr__allocation_set(engine, move->job, move->allocation);
+  engine->attempt_us[move->job.id] = move->attempt_us;
+  engine->kept_us[move->job.id] = move->kept_us;
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, move->job);
+  engine->view.allocated_milli += hr_placement_milli(&placement, engine->trace, move->job);
+  hr__cluster_undo_release(&engine->cluster, &placement, move->job);
+}
+
+static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
+  hr_job job = move->job;
+  take_back(engine, job);
   if (engine->attempt_slot) engine->attempt_us[job.id] = move->attempt_us;
   if (!engine->attempt_slot || !hr__has_attempts(engine, job)) engine->start_us[job.id] = HR_NEVER_US;
   set_state(engine, job, HR_JOB_WAITING, HR_REASON_NONE);
 }
 
-/* Undoes a preemption. All later moves have already been undone, so the capacity that the job had is free. */
 static void undo_preemption(struct hr__engine *engine, const struct hr__move *move) {
-  struct hr_slice one;
-  hr__allocation_set(engine, move->job, move->allocation);
-  engine->attempt_us[move->job.id] = move->attempt_us;
-  engine->kept_us[move->job.id] = move->kept_us;
-  struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
-  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, move->job);
-  hr__cluster_undo_release(&engine->cluster, &placement, move->job);
-  engine->view.allocated_milli += gpu_milli;
+  give_back(engine, move);
   set_state(engine, move->job, HR_JOB_RUNNING, HR_REASON_NONE);
 }
 
-/* Undoes a resize. All later moves have already been undone. The capacity that the job had is therefore free after the
-   new placement was released. */
 static void undo_resize(struct hr__engine *engine, const struct hr__move *move) {
-  struct hr_slice one;
   if (move->amends) last_begin(&engine->moves, move->job)->is_amended = false;
-  struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
-  engine->view.allocated_milli -= hr_placement_milli(&placement, engine->trace, move->job);
-  hr__cluster_undo_allocate(&engine->cluster, &placement, move->job);
-  hr__allocation_free(engine, move->job);
-  hr__allocation_set(engine, move->job, move->allocation);
-  engine->attempt_us[move->job.id] = move->attempt_us;
-  engine->kept_us[move->job.id] = move->kept_us;
-  placement = hr__allocation_placement(engine, move->job, &one);
-  engine->view.allocated_milli += hr_placement_milli(&placement, engine->trace, move->job);
-  hr__cluster_undo_release(&engine->cluster, &placement, move->job);
+  take_back(engine, move->job);
+  give_back(engine, move);
 }
 
 static void undo_release(struct hr__engine *engine, const struct hr__move *move) {
@@ -369,14 +362,6 @@ const char *hr_wait_reason_words(enum hr_wait_reason_kind reason) {
   return (unsigned)reason < HR_N_WAIT_REASONS ? all[reason] : "";
 }
 
-/* Returns whether a whole job fits on one empty node of an acceptable pool. Such a job is always placed on one node. */
-static bool fits_one_node(const struct hr_cluster *cluster, uint32_t gpus, uint32_t accept_class) {
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (cluster->pools[i].spec->gpus_per_node >= gpus && hr_cluster_accepts(cluster, accept_class, (hr_pool){i}))
-      return true;
-  return false;
-}
-
 /* Returns whether a gang fits. It fits if enough nodes are empty for its full nodes, and one more node has room for its
    remaining GPUs. */
 static bool fits_gang(const struct hr_free_index *index, uint32_t gpus) {
@@ -388,7 +373,7 @@ static bool fits_gang(const struct hr_free_index *index, uint32_t gpus) {
 
 /* Returns whether a job fits into the free capacity of any acceptable pool, in counted allocation. */
 static bool has_nodes(const struct hr_cluster *cluster, uint32_t gpus, uint32_t accept_class) {
-  bool single = fits_one_node(cluster, gpus, accept_class);
+  bool single = hr__cluster_has_node_for(cluster, accept_class, gpus);
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_free_index *index = cluster->pools[i].index;
     if (!hr_cluster_accepts(cluster, accept_class, (hr_pool){i}) || hr_free_index_gpus_per_node(index) == 0) continue;
@@ -424,8 +409,7 @@ static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool num
   const struct hr__pool *pool = &cluster->pools[number.id];
   const uint32_t n_booting = pool->n_in[HR_NODE_BOOTING] - (with_queued ? 0 : pool->n_queued);
   if (!pool->comes_and_goes || n_booting == 0) return false;
-  const struct hr_request *request =
-      cluster->requests ? &cluster->requests->request[cluster->requests->of_job[job.id]] : NULL;
+  const struct hr_request *request = hr__cluster_request(cluster, job);
   if (request && hr_pool_max_tasks(cluster->spec, number, request) == 0) return false;
   uint64_t size_milli = (uint64_t)pool->spec->gpus_per_node * 1000;
   if (single && asked_milli > size_milli) return false;
@@ -456,8 +440,8 @@ static void find_absence(const struct hr__engine *engine, hr_job job, struct hr_
 
 void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct hr_cluster *cluster = view->cluster;
-  bool single =
-      cluster->nodes && fits_one_node(cluster, view->jobs->gpus[job.id], hr_cluster_accept_class(cluster, job));
+  bool single = cluster->nodes &&
+                hr__cluster_has_node_for(cluster, hr_cluster_accept_class(cluster, job), view->jobs->gpus[job.id]);
   hold->reason = hold->free_milli < hold->asked_milli ? HR_WAIT_REASON_CAPACITY : HR_WAIT_REASON_FRAGMENTS;
   for (int with_queued = 1; with_queued >= 0; with_queued--)
     for (uint32_t i = 0; i < cluster->n_pools && cluster->nodes; i++)
@@ -476,7 +460,7 @@ void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason 
 static void find_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct hr_cluster *cluster = view->cluster;
   bool enough = cluster->inventory
-                    ? has_node(cluster, &cluster->requests->request[cluster->requests->of_job[job.id]])
+                    ? has_node(cluster, hr__cluster_request(cluster, job))
                     : hold->free_milli >= hold->asked_milli &&
                           has_nodes(cluster, view->jobs->gpus[job.id], hr_cluster_accept_class(cluster, job));
   if (!enough) hr_view_lack(view, job, hold);

@@ -340,8 +340,8 @@ static enum hr_status find_rules(struct hr__clusters *all) {
   const struct hr_job_router_spec *router = &all->spec->router;
   const struct hr_names *tenants = &all->whole->trace->tenants;
   if (router->kind != HR_JOB_ROUTER_AFFINITY) return HR_OK;
-  all->rule = hr_arena_alloc(&all->whole->arena, ((size_t)tenants->count + 1) * HR_N_CLASSES * sizeof *all->rule);
-  if (!all->rule) return hr__out_of_memory(all->whole);
+  if (!HR__ARENA_ARRAY(&all->whole->arena, all->rule, ((size_t)tenants->count + 1) * HR_N_CLASSES))
+    return hr__out_of_memory(all->whole);
   for (uint32_t name = 0; name <= tenants->count; name++)
     for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++)
       for (uint32_t i = router->n_rules; i-- > 0;)
@@ -366,8 +366,7 @@ static enum hr_status create_plugin(struct hr__clusters *all) {
   const uint32_t n = all->spec->count;
   if (router->kind != HR_JOB_ROUTER_PLUGIN) return HR_OK;
   const char **names = hr_arena_alloc(&whole->arena, n * sizeof *names);
-  all->plugin.clusters = hr_arena_alloc(&whole->arena, n * sizeof *all->plugin.clusters);
-  if (!names || !all->plugin.clusters) return hr__out_of_memory(whole);
+  if (!HR__ARENA_ARRAY(&whole->arena, all->plugin.clusters, n) || !names) return hr__out_of_memory(whole);
   for (uint32_t i = 0; i < n; i++) names[i] = all->spec->at[i].name;
   const struct hr_router_env env = {.size = sizeof env,
                                     .arena = &whole->arena,
@@ -392,14 +391,13 @@ enum hr_status hr__routing_begin(struct hr__clusters *all) {
   struct hr_arena *arena = &all->whole->arena;
   struct hr__offers *offers = &all->offers;
   const uint32_t n = all->spec->count;
-  offers->traits = hr_arena_alloc(arena, HR__OFFER_ROWS * sizeof *offers->traits);
-  offers->slot = hr_arena_alloc(arena, HR__OFFER_SLOTS * sizeof *offers->slot);
-  offers->plain = hr_arena_alloc(arena, HR__PLAIN_GPUS * sizeof *offers->plain);
-  offers->price = hr_arena_alloc(arena, (HR__OFFER_ROWS + 1) * (size_t)n * sizeof *offers->price);
-  offers->same_as = hr_arena_alloc(arena, (HR__OFFER_ROWS + 1) * sizeof *offers->same_as);
-  offers->asked = HR_NONE;
-  if (!offers->traits || !offers->slot || !offers->plain || !offers->price || !offers->same_as)
+  if (!HR__ARENA_ARRAY(arena, offers->traits, HR__OFFER_ROWS) ||
+      !HR__ARENA_ARRAY(arena, offers->slot, HR__OFFER_SLOTS) ||
+      !HR__ARENA_ARRAY(arena, offers->plain, HR__PLAIN_GPUS) ||
+      !HR__ARENA_ARRAY(arena, offers->price, (HR__OFFER_ROWS + 1) * (size_t)n) ||
+      !HR__ARENA_ARRAY(arena, offers->same_as, HR__OFFER_ROWS + 1))
     return hr__out_of_memory(all->whole);
+  offers->asked = HR_NONE;
   for (uint32_t i = 0; i < n; i++) {
     const struct hr__engine *engine = &all->at[i].engine;
     all->at[i].has_kinds = !engine->cluster.tiers_within && !prices_change(&engine->cluster);
@@ -494,8 +492,8 @@ static enum hr_status withdraw(struct hr__part *part, hr_job job, int64_t now_us
   part->going[part->n_going++] = job;
   sending->leaving |= bit_of(part->index);
   part->n_events = UINT64_MAX; /* the cluster makes a pass at this instant, even without an event */
-  const struct hr_event event = {now_us, HR_EVENT_WITHDRAW, HR_REASON_WITHDRAWN, job, NULL, {HR_NONE}, {HR_NONE}};
-  return hr__notify_policy(&part->engine, &event);
+  return hr__notify_policy(&part->engine,
+                           hr__job_event(&part->engine, HR_EVENT_WITHDRAW, HR_REASON_WITHDRAWN, job, NULL));
 }
 
 void hr__dispatch_disguise(struct hr__part *part) {
@@ -520,17 +518,13 @@ void hr__dispatch_undisguise(struct hr__part *part) {
   part->n_going = 0;
 }
 
-static struct hr__part *part_of(const struct hr__engine *engine) {
-  return (struct hr__part *)((char *)(uintptr_t)engine - offsetof(struct hr__part, engine));
-}
-
 bool hr__dispatch_must_leave(const struct hr__engine *engine, hr_job job) {
-  const struct hr__part *part = part_of(engine);
+  const struct hr__part *part = hr__part_of(engine);
   return part->all->sending && part->all->sending[job.id].leaving & bit_of(part->index);
 }
 
 void hr__dispatch_mark(const struct hr__engine *engine, hr_job job, bool leaves) {
-  const struct hr__part *part = part_of(engine);
+  const struct hr__part *part = hr__part_of(engine);
   if (leaves)
     part->all->sending[job.id].leaving &= ~bit_of(part->index);
   else
@@ -557,7 +551,7 @@ static enum hr_status note(struct hr__clusters *all, hr_job job) {
 }
 
 enum hr_status hr__dispatch_left(struct hr__engine *engine, hr_job job) {
-  struct hr__part *part = part_of(engine);
+  struct hr__part *part = hr__part_of(engine);
   hr__clusters_count_waiting(part, job, false);
   forget_copy(part, job);
   HR__EACH_ACTIVE(engine, leave, at)(*at)->leave(engine, job);

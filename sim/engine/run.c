@@ -103,10 +103,8 @@ void hr__notify_instant(struct hr__engine *engine) {
 /* ---- Events ---- */
 
 static enum hr_status fire_timer(struct hr__engine *engine) {
-  struct hr_event event = {engine->view.now_us, HR_EVENT_TIMER, HR_REASON_NONE, {HR_NONE}, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_timers++;
-  hr__notify_observers(engine, &event);
-  return hr__notify_policy(engine, &event);
+  return hr__emit(engine, hr__job_event(engine, HR_EVENT_TIMER, HR_REASON_NONE, (hr_job){HR_NONE}, NULL));
 }
 
 static enum hr_status check_after_event(const struct hr__engine *engine) {
@@ -185,8 +183,7 @@ static enum hr_status commit_move(struct hr__engine *engine, const struct hr__mo
     return hr__market_launch(engine, move->node);
   case HR__MOVE_RELEASE: {
     hr_pool pool = hr__cluster_pool_of(&engine->cluster, move->node);
-    struct hr_event event = hr__node_event(engine, HR_EVENT_RELEASE, move->reason, pool, move->node);
-    hr__notify_observers(engine, &event);
+    hr__notify_observers(engine, hr__node_event(engine, HR_EVENT_RELEASE, move->reason, pool, move->node));
     return HR_OK;
   }
   }
@@ -387,8 +384,7 @@ static enum hr_status run_loop(struct hr__engine *engine) {
 
 static enum hr_status allocate_jobs(struct hr__engine *engine) {
   uint32_t n_jobs = engine->trace->n_jobs;
-  engine->pool_accounting = calloc(engine->config->cluster->n_pools + 1, sizeof *engine->pool_accounting);
-  if (!engine->pool_accounting) return hr__out_of_memory(engine);
+  if (!HR__ARRAY_MAKE(engine->pool_accounting, engine->config->cluster->n_pools)) return hr__out_of_memory(engine);
   const uint32_t n_outages = hr_outages_count(engine->config->cluster->pools, engine->config->cluster->n_pools);
   if (n_outages) engine->outages = calloc(n_outages, sizeof *engine->outages);
   if (n_outages && !engine->outages) return hr__out_of_memory(engine);
@@ -468,10 +464,15 @@ static enum hr_status activate(struct hr__engine *engine, const struct hr__compo
   return component->begin ? component->begin(engine) : HR_OK;
 }
 
+static bool is_needed(const struct hr__engine *engine, const struct hr__component *component) {
+  if (component->is_needed) return component->is_needed(engine);
+  return *(void *const *)((const char *)engine + component->part);
+}
+
 enum hr_status hr__engine_activate(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < N_COMPONENTS && status == HR_OK; i++)
-    if (components[i]->is_needed(engine)) status = activate(engine, components[i]);
+    if (is_needed(engine, components[i])) status = activate(engine, components[i]);
   return status;
 }
 
@@ -577,25 +578,21 @@ static struct hr_unfinished_totals sum_unfinished(const struct hr__engine *engin
   return totals;
 }
 
+/* The per-job columns that the result gets from the engine. */
+#define RESULT_COLUMN_TABLE(COLUMN)                                                                                    \
+  COLUMN(state) COLUMN(reason) COLUMN(start_us) COLUMN(ended_us) COLUMN(account) COLUMN(gpu_milli) COLUMN(resized)
+
 /* Moves the per-job columns from the engine to the result. */
 static void move_columns(struct hr__engine *engine, struct hr_result *result) {
   result->n_jobs = engine->trace->n_jobs;
-  result->state = engine->state;
-  result->start_us = engine->start_us;
-  result->reason = engine->reason;
-  result->account = engine->account;
+#define MOVE(column)                                                                                                   \
+  result->column = engine->column;                                                                                     \
+  engine->column = NULL;
+  RESULT_COLUMN_TABLE(MOVE)
   result->accounts = engine->accounts ? engine->accounts->rows : NULL;
-  result->ended_us = engine->ended_us;
-  result->gpu_milli = engine->gpu_milli;
+  if (engine->accounts) engine->accounts->rows = NULL;
   result->energy = engine->energy;
   engine->energy = NULL;
-  result->resized = engine->resized;
-  engine->state = engine->reason = NULL;
-  engine->start_us = engine->ended_us = NULL;
-  engine->account = NULL;
-  if (engine->accounts) engine->accounts->rows = NULL;
-  engine->gpu_milli = NULL;
-  engine->resized = NULL;
 }
 
 /* Creates the result. If the run is not streamed, the result then owns the per-job columns. */
@@ -639,14 +636,10 @@ static enum hr_status make_result(struct hr__engine *engine, struct hr_result **
    cluster belong to the whole run. */
 static void free_columns(struct hr__engine *engine) {
   if (engine->config->stream || engine->whole) return;
-  free(engine->state);
-  free(engine->reason);
-  free(engine->start_us);
-  free(engine->ended_us);
+#define FREE(column) free(engine->column);
+  RESULT_COLUMN_TABLE(FREE)
+#undef FREE
   free(engine->allocation);
-  free(engine->account);
-  free(engine->gpu_milli);
-  free(engine->resized);
 }
 
 void hr__engine_finish(struct hr__engine *engine) {
@@ -711,15 +704,11 @@ enum hr_status hr_sim_check(const struct hr_run_config *config, struct hr_error 
 
 void hr_result_destroy(struct hr_result *result) {
   if (!result) return;
-  free(result->state);
-  free(result->start_us);
-  free(result->ended_us);
-  free(result->reason);
-  free(result->account);
+#define FREE(column) free(result->column);
+  RESULT_COLUMN_TABLE(FREE)
+#undef FREE
   free(result->accounts);
-  free(result->gpu_milli);
   hr__job_energy_destroy(result->energy);
-  free(result->resized);
   free(result->pools);
   free(result->outages);
   if (result->data) {
@@ -736,18 +725,12 @@ void hr_result_destroy(struct hr_result *result) {
 }
 
 const char *hr_result_state_name(const struct hr_result *result, hr_job job) {
-  switch ((enum hr_job_state)result->state[job.id]) {
-  case HR_JOB_FUTURE:
-    return "unsubmitted";
-  case HR_JOB_WAITING:
-  case HR_JOB_RUNNING:
-    return "unfinished";
-  case HR_JOB_COMPLETED:
-    return "completed";
-  case HR_JOB_REJECTED:
-    return "rejected";
-  }
-  return "";
+  static const char *const names[] = {[HR_JOB_FUTURE] = "unsubmitted",
+                                      [HR_JOB_WAITING] = "unfinished",
+                                      [HR_JOB_RUNNING] = "unfinished",
+                                      [HR_JOB_COMPLETED] = "completed",
+                                      [HR_JOB_REJECTED] = "rejected"};
+  return names[result->state[job.id]];
 }
 
 HR__NAME_FUNCTION(hr_event_name, enum hr_event_kind, HR_EVENT_TABLE)

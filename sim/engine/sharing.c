@@ -46,8 +46,7 @@ static const struct hr__claim *claim_on(const struct hr__engine *engine, hr_pool
 /* ---- Claims ---- */
 
 static uint32_t asked_mib(const struct hr__engine *engine, hr_job job) {
-  const struct hr_requests *requests = engine->cluster.requests;
-  return requests->request[requests->of_job[job.id]].gpu_mem_mib;
+  return hr__cluster_request(&engine->cluster, job)->gpu_mem_mib;
 }
 
 static bool fits(const struct hr__engine *engine, struct hr_slice slice, uint32_t mib) {
@@ -56,23 +55,17 @@ static bool fits(const struct hr__engine *engine, struct hr_slice slice, uint32_
   return true;
 }
 
-static void take(const struct hr__engine *engine, struct hr_slice slice, uint32_t mib) {
-  for (uint64_t rest = slice.gpus; rest; rest &= rest - 1) {
-    struct hr__claim *claim = claim_at(engine, slice.node, (uint32_t)__builtin_ctzll(rest));
-    claim->left_mib -= mib;
-    claim->tasks++;
-    claim->milli = (uint16_t)(claim->milli + slice.gpu_milli / (uint32_t)__builtin_popcountll(slice.gpus));
-  }
-}
-
-/* Releases the memory of one task. `claims`: the claims of the engine, or a copy of these claims. */
-static void give(const struct hr__engine *engine, struct hr__claim *claims, struct hr_slice slice, uint32_t mib) {
+/* Claims the memory of one task (`sign` 1), or releases it (-1). `claims`: the claims of the engine, or a copy of these
+   claims. */
+static void change_claims(const struct hr__engine *engine, struct hr__claim *claims, struct hr_slice slice,
+                          uint32_t mib, int sign) {
   for (uint64_t rest = slice.gpus; rest; rest &= rest - 1) {
     struct hr__claim *claim =
         &claims[(size_t)slice.node.id * engine->cluster.inventory->max_gpus + (uint32_t)__builtin_ctzll(rest)];
-    claim->left_mib += mib;
-    claim->tasks--;
-    claim->milli = (uint16_t)(claim->milli - slice.gpu_milli / (uint32_t)__builtin_popcountll(slice.gpus));
+    claim->left_mib += sign > 0 ? -mib : mib;
+    claim->tasks = (uint16_t)(claim->tasks + sign);
+    claim->milli =
+        (uint16_t)(claim->milli + sign * (int)(slice.gpu_milli / (uint32_t)__builtin_popcountll(slice.gpus)));
   }
 }
 
@@ -82,10 +75,10 @@ bool hr__claims_take_memory(struct hr__engine *engine, hr_job job, const struct 
   uint32_t mib = asked_mib(engine, job);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     if (fits(engine, placement->slices[i], mib)) {
-      take(engine, placement->slices[i], mib);
+      change_claims(engine, engine->claims.of_gpu, placement->slices[i], mib, 1);
       continue;
     }
-    while (i-- > 0) give(engine, engine->claims.of_gpu, placement->slices[i], mib);
+    while (i-- > 0) change_claims(engine, engine->claims.of_gpu, placement->slices[i], mib, -1);
     return false;
   }
   return true;
@@ -96,7 +89,7 @@ static void release_claims(const struct hr__engine *engine, struct hr__claim *cl
                            const struct hr_placement *placement) {
   if (!has_claims(engine, placement->pool) || hr__attempt(engine, job)->phase == HR__PHASE_BACKING_OFF) return;
   uint32_t mib = asked_mib(engine, job);
-  for (uint32_t i = 0; i < placement->n_slices; i++) give(engine, claims, placement->slices[i], mib);
+  for (uint32_t i = 0; i < placement->n_slices; i++) change_claims(engine, claims, placement->slices[i], mib, -1);
 }
 
 /* ---- Pairs of models with known speeds ---- */
@@ -115,8 +108,7 @@ static int by_models(const void *a, const void *b) {
 /* Creates the pair table of a pool. Pairs with a model that is not in the trace are omitted. */
 static enum hr_status bind_pairs(struct hr__engine *engine, const struct hr_pool_spec *spec,
                                  struct hr__pair_table *table) {
-  table->of = hr_arena_alloc(&engine->arena, ((size_t)spec->n_pairs + 1) * sizeof *table->of);
-  if (!table->of) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, table->of, spec->n_pairs)) return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < spec->n_pairs; i++) {
     uint32_t model = number_of(&engine->trace->models, spec->pairs[i].model);
     uint32_t with = number_of(&engine->trace->models, spec->pairs[i].with);
@@ -129,8 +121,7 @@ static enum hr_status bind_pairs(struct hr__engine *engine, const struct hr_pool
 
 static enum hr_status bind_all_pairs(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
-  engine->pairs = hr_arena_alloc(&engine->arena, cluster->n_pools * sizeof *engine->pairs);
-  if (!engine->pairs) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, engine->pairs, cluster->n_pools)) return hr__out_of_memory(engine);
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++)
     status = bind_pairs(engine, cluster->pools[i].spec, &engine->pairs[i]);
@@ -187,11 +178,9 @@ static uint32_t speed_together_ppm(const struct hr_pool_spec *spec, uint32_t mil
 
 /* Returns the other job on a GPU with two tasks. Returns HR_NONE if both tasks belong to `job`. */
 static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node, uint64_t gpu) {
-  const struct hr__residents *residents = &engine->residents;
-  for (uint32_t link = residents->first[node.id]; link; link = residents->links[link - 1].next) {
-    hr_job other = residents->links[link - 1].job;
-    struct hr_slice one;
-    struct hr_placement placement = hr__allocation_placement(engine, other, &one);
+  HR__EACH_RESIDENT(engine, node.id, link) {
+    hr_job other = hr__resident(engine, link);
+    struct hr_placement placement = HR__PLACEMENT_OF(engine, other);
     bool backs_off = hr__attempt(engine, other)->phase == HR__PHASE_BACKING_OFF;
     if (other.id != job.id && !backs_off && has_gpu(&placement, node, gpu)) return other;
   }
@@ -251,23 +240,13 @@ uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const st
   return both_ppm > 0 ? both_ppm : 1;
 }
 
-static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
+enum hr_status hr__sharing_update_node(struct hr__engine *engine, hr_node node, uint64_t gpus) {
   enum hr_status status = HR_OK;
-  HR__CALL_ACTIVE(engine, status, set_speed, job, speed_ppm);
-  return status;
-}
-
-/* Updates the speeds of the jobs that use GPUs of a slice. */
-static enum hr_status update_node(struct hr__engine *engine, struct hr_slice slice) {
-  const struct hr__residents *residents = &engine->residents;
-  enum hr_status status = HR_OK;
-  for (uint32_t link = residents->first[slice.node.id]; link && status == HR_OK;
-       link = residents->links[link - 1].next) {
-    hr_job job = residents->links[link - 1].job;
-    struct hr_slice one;
-    struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-    if (!has_gpu(&placement, slice.node, slice.gpus)) continue;
-    status = set_speed(engine, job, hr__speed_now_ppm(engine, job, &placement));
+  HR__EACH_RESIDENT(engine, node.id, link) {
+    hr_job job = hr__resident(engine, link);
+    struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
+    if (gpus && !has_gpu(&placement, node, gpus)) continue;
+    HR__CALL_ACTIVE(engine, status, set_speed, job, hr__speed_now_ppm(engine, job, &placement));
   }
   return status;
 }
@@ -276,7 +255,8 @@ enum hr_status hr__sharing_update_nodes(struct hr__engine *engine, const struct 
   enum hr_status status = HR_OK;
   if (!pool_interferes(engine->cluster.pools[placement->pool.id].spec)) return HR_OK;
   for (uint32_t i = 0; i < placement->n_slices && status == HR_OK; i++)
-    if (placement->slices[i].gpus) status = update_node(engine, placement->slices[i]);
+    if (placement->slices[i].gpus)
+      status = hr__sharing_update_node(engine, placement->slices[i].node, placement->slices[i].gpus);
   return status;
 }
 
@@ -292,9 +272,8 @@ static enum hr_status init_reconfiguration(struct hr__engine *engine) {
   }
   if (longest_us == 0) return HR_OK;
   engine->longest_lead_us = longest_us;
-  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus + 1;
-  engine->split_us = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->split_us);
-  return engine->split_us ? HR_OK : hr__out_of_memory(engine);
+  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus;
+  return HR__ARENA_ARRAY(&engine->arena, engine->split_us, n_gpus) ? HR_OK : hr__out_of_memory(engine);
 }
 
 /* Returns the time until the instance of a slice is ready. If a GPU with a layout is being reconfigured, the job waits
@@ -329,8 +308,7 @@ static enum hr_status init_claims(struct hr__engine *engine) {
   }
   if (!any || !cluster->inventory) return HR_OK;
   size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus;
-  engine->claims.of_gpu = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->claims.of_gpu);
-  if (!engine->claims.of_gpu) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, engine->claims.of_gpu, n_gpus)) return hr__out_of_memory(engine);
   for (size_t i = 0; i < n_gpus; i++) {
     const struct hr_pool_spec *spec = cluster->pools[cluster->inventory->pool[i / cluster->inventory->max_gpus]].spec;
     engine->claims.of_gpu[i].left_mib = spec->gpu_mem_mib;
@@ -363,8 +341,7 @@ static enum hr_status init_speeds(struct hr__engine *engine) {
   if (!engine->interferes) return HR_OK;
   if (bind_all_pairs(engine) != HR_OK) return HR_NO_MEMORY;
   if (engine->residents.first) return HR_OK;
-  engine->residents.first = hr_arena_alloc(&engine->arena, cluster->n_nodes * sizeof *engine->residents.first);
-  return engine->residents.first ? HR_OK : hr__out_of_memory(engine);
+  return HR__ARENA_ARRAY(&engine->arena, engine->residents.first, cluster->n_nodes) ? HR_OK : hr__out_of_memory(engine);
 }
 
 /* Must be called after the initialization of markets, which may already have allocated the lists of residents. */
@@ -398,8 +375,7 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
   if (!claims) return hr__out_of_memory(engine);
   memcpy(claims, engine->claims.of_gpu, n_gpus * sizeof *claims);
   for (uint32_t i = 0; i < running->count; i++) {
-    struct hr_slice one;
-    struct hr_placement placement = hr__allocation_placement(engine, running->jobs[i], &one);
+    struct hr_placement placement = HR__PLACEMENT_OF(engine, running->jobs[i]);
     release_claims(engine, claims, running->jobs[i], &placement);
   }
   enum hr_status status = HR_OK;

@@ -156,12 +156,18 @@ static int64_t fault_between_us(const struct hr__fault_draws *draws, const struc
   return hr__duration_draw(&between, &stream);
 }
 
-static const struct hr_fault_class *class_at(const struct hr_fault_process *process, double p) {
+/* Returns the weight of a class among all failures or, with `in_repair`, among the repairs that are in progress at a
+   random time. The latter is proportional to the share of the class and to the mean length of its repairs. */
+static double weight_of(const struct hr_fault_class *class_, bool in_repair) {
+  return in_repair ? class_->share * hr__duration_mean_s(&class_->repair) : class_->share;
+}
+
+static const struct hr_fault_class *class_at(const struct hr_fault_process *process, bool in_repair, double p) {
   if (process->n_classes == 0) return &process->only;
   double sum = 0, before = 0;
-  for (uint32_t i = 0; i < process->n_classes; i++) sum += process->classes[i].share;
+  for (uint32_t i = 0; i < process->n_classes; i++) sum += weight_of(&process->classes[i], in_repair);
   for (uint32_t i = 0; i + 1 < process->n_classes; i++) {
-    before += process->classes[i].share;
+    before += weight_of(&process->classes[i], in_repair);
     if (p * sum < before) return &process->classes[i];
   }
   return &process->classes[process->n_classes - 1];
@@ -175,7 +181,7 @@ static const struct hr_fault_class *fault_class_draw(const struct hr__fault_draw
   /* The draws are from the second half of the part of the stream; the first half is for the time until the failure. */
   struct hr__stream stream = stream_at(draws, number);
   stream.counter[0] += 1u << 7;
-  const struct hr_fault_class *class_ = class_at(process, hr__stream_uniform(&stream));
+  const struct hr_fault_class *class_ = class_at(process, false, hr__stream_uniform(&stream));
   *detect_us = draw_us(&class_->detect, &stream);
   *repair_us = process->recorded_repair.n_values ? draw_recorded_us(&process->recorded_repair, &stream)
                                                  : draw_us(&class_->repair, &stream);
@@ -188,24 +194,10 @@ static double mean_repair_s(const struct hr_fault_process *process) {
   if (process->recorded_repair.n_values) return process->recorded_repair.mean_s;
   if (process->n_classes == 0) return hr__duration_mean_s(&process->only.repair);
   for (uint32_t i = 0; i < process->n_classes; i++) {
-    sum += process->classes[i].share;
-    sum_s += process->classes[i].share * hr__duration_mean_s(&process->classes[i].repair);
+    sum += weight_of(&process->classes[i], false);
+    sum_s += weight_of(&process->classes[i], true);
   }
   return sum > 0 ? sum_s / sum : 0;
-}
-
-/* Draws the class of a repair that is in progress at a random time. The probability of a class is proportional to its
-   share of all repairs and to the mean length of its repairs. */
-static const struct hr_fault_class *class_in_repair(const struct hr_fault_process *process, double p) {
-  double total_s = 0, before_s = 0;
-  if (process->n_classes == 0) return &process->only;
-  for (uint32_t i = 0; i < process->n_classes; i++)
-    total_s += process->classes[i].share * hr__duration_mean_s(&process->classes[i].repair);
-  for (uint32_t i = 0; i + 1 < process->n_classes; i++) {
-    before_s += process->classes[i].share * hr__duration_mean_s(&process->classes[i].repair);
-    if (p * total_s < before_s) return &process->classes[i];
-  }
-  return &process->classes[process->n_classes - 1];
 }
 
 /* Draws whether the unit is down at the start of the run, and the remaining time until it is repaired or fails. The
@@ -223,7 +215,7 @@ static struct hr__fault_start fault_start_draw(const struct hr__fault_draws *dra
     return (struct hr__fault_start){is_down, is_down ? rest_us : (int64_t)((double)rest_us / factor), NULL};
   }
   if (!is_down) return (struct hr__fault_start){false, hr__duration_draw_rest(&between, &stream), NULL};
-  const struct hr_fault_class *class_ = class_in_repair(process, hr__stream_uniform(&stream));
+  const struct hr_fault_class *class_ = class_at(process, true, hr__stream_uniform(&stream));
   return (struct hr__fault_start){true, hr__duration_draw_rest(&class_->repair, &stream), class_};
 }
 
@@ -295,6 +287,11 @@ void hr_fault_spec_destroy(struct hr_fault_spec *spec) {
  * failures, but only once for its pool.
  */
 
+/* Returns the process that makes a unit fail. */
+static const struct hr__fault_group *group_of(const struct hr__engine *engine, const struct hr__fault_unit *unit) {
+  return &engine->faults->processes[unit->process];
+}
+
 bool hr__faults_repaired(const struct hr__engine *engine, hr_node node) {
   return engine->faults->failed[node.id] == 0;
 }
@@ -308,7 +305,7 @@ uint32_t hr__faults_nodes_down(const struct hr__engine *engine, hr_pool pool) {
 /* Sets the class of the outage of a unit that is down at the start of the run. */
 static void faults_set_class(const struct hr__engine *engine, struct hr__fault_unit *unit,
                              const struct hr_fault_class *class_) {
-  const struct hr__fault_group *group = &engine->faults->processes[unit->process];
+  const struct hr__fault_group *group = group_of(engine, unit);
   const bool is_listed = class_ && group->spec->n_classes > 0;
   unit->class_ = group->first_class + (is_listed ? (uint32_t)(class_ - group->spec->classes) : 0);
 }
@@ -317,7 +314,7 @@ static void faults_set_class(const struct hr__engine *engine, struct hr__fault_u
 static void faults_count_failure(struct hr__engine *engine, struct hr__fault_unit *unit,
                                  const struct hr_fault_class *class_) {
   faults_set_class(engine, unit, class_);
-  engine->pool_accounting[engine->faults->processes[unit->process].pool.id].failures++;
+  engine->pool_accounting[group_of(engine, unit)->pool.id].failures++;
   engine->outages[unit->class_].failures++;
 }
 
@@ -347,7 +344,7 @@ static void faults_settle(struct hr__engine *engine) {
 /* Updates the accounts when an outage of a unit begins or ends. */
 static void faults_count_outage(struct hr__engine *engine, struct hr__fault_unit *unit, bool begins) {
   struct hr__faults *faults = engine->faults;
-  hr_pool pool = faults->processes[unit->process].pool;
+  hr_pool pool = group_of(engine, unit)->pool;
   settle_pool(engine, pool);
   if (begins)
     unit->down_since_us = engine->view.now_us;
@@ -383,7 +380,7 @@ static enum hr_status faults_check(const struct hr__engine *engine, const struct
   (void)running;
   for (uint32_t i = 0; i < faults->n_units && status == HR_OK; i++) {
     const struct hr__fault_unit *unit = &faults->units[i];
-    in_repair[faults->processes[unit->process].pool.id] += unit->state == HR__UNIT_REPAIRED;
+    in_repair[group_of(engine, unit)->pool.id] += unit->state == HR__UNIT_REPAIRED;
     for (uint32_t k = 0; unit->state >= HR__UNIT_QUEUED && k < unit->n_nodes; k++) down[unit->first_node + k]++;
   }
   for (uint32_t i = 0; i < engine->cluster.n_nodes && status == HR_OK; i++) status = check_node(engine, i, down);
@@ -401,14 +398,14 @@ static enum hr_status faults_check(const struct hr__engine *engine, const struct
 
 static struct hr__fault_draws draws_of(const struct hr__engine *engine, uint32_t unit) {
   const struct hr__faults *faults = engine->faults;
-  const struct hr__fault_group *process = &faults->processes[faults->units[unit].process];
+  const struct hr__fault_group *process = group_of(engine, &faults->units[unit]);
   uint32_t number = faults->units[unit].process - faults->pools[process->pool.id].first_process;
   return (struct hr__fault_draws){engine->config->seed, process->pool.id * HR_FAULT_PROCESSES + number,
                                   unit - process->first_unit};
 }
 
 static struct hr__fault_pool *pool_state_of(const struct hr__engine *engine, uint32_t unit) {
-  return &engine->faults->pools[engine->faults->processes[engine->faults->units[unit].process].pool.id];
+  return &engine->faults->pools[group_of(engine, &engine->faults->units[unit])->pool.id];
 }
 
 /* ---- Failures: the time of the next failure --------------------------------------------------------- */
@@ -422,14 +419,14 @@ static enum hr_status schedule_unit(struct hr__engine *engine, uint32_t number, 
 static double factor_of(const struct hr__engine *engine, uint32_t number) {
   struct hr__fault_draws draws = draws_of(engine, number);
   const struct hr__faults *faults = engine->faults;
-  return fault_factor(&draws, faults->processes[faults->units[number].process].spec);
+  return fault_factor(&draws, group_of(engine, &faults->units[number])->spec);
 }
 
 /* Sets the time until the next failure of a unit, on the clock of its process. */
 static enum hr_status start_clock(struct hr__engine *engine, uint32_t number, int64_t left_us) {
   struct hr__fault_unit *unit = &engine->faults->units[number];
   int64_t now_us = engine->view.now_us;
-  enum hr_fault_clock clock = engine->faults->processes[unit->process].spec->clock;
+  enum hr_fault_clock clock = group_of(engine, unit)->spec->clock;
   if (clock == HR_FAULT_CLOCK_UP) return schedule_unit(engine, number, now_us + left_us, HR__PENDING_FAULT);
   if (clock == HR_FAULT_CLOCK_WALL) {
     unit->wall_us = now_us + left_us;
@@ -443,14 +440,14 @@ static enum hr_status start_clock(struct hr__engine *engine, uint32_t number, in
 
 /* Returns the next recorded failure of a unit; NULL: no such failure exists. */
 static const struct hr_fault_replay *next_replay(const struct hr__engine *engine, const struct hr__fault_unit *unit) {
-  const struct hr_fault_process *spec = engine->faults->processes[unit->process].spec;
+  const struct hr_fault_process *spec = group_of(engine, unit)->spec;
   return unit->failures <= unit->n_replays ? &spec->replays[unit->first_replay + unit->failures - 1] : NULL;
 }
 
 static enum hr_status draw_failure(struct hr__engine *engine, uint32_t number) {
   struct hr__fault_draws draws = draws_of(engine, number);
   struct hr__fault_unit *unit = &engine->faults->units[number];
-  const struct hr_fault_process *spec = engine->faults->processes[unit->process].spec;
+  const struct hr_fault_process *spec = group_of(engine, unit)->spec;
   const struct hr_fault_replay *replay = next_replay(engine, unit);
   unit->is_drawn = true;
   unit->wall_us = HR_NEVER_US;
@@ -471,8 +468,8 @@ static enum hr_status begin_repair(struct hr__engine *engine, uint32_t number) {
 static enum hr_status ask_for_repair(struct hr__engine *engine, uint32_t number) {
   struct hr__fault_unit *unit = &engine->faults->units[number];
   struct hr__fault_pool *pool = pool_state_of(engine, number);
-  uint32_t crew = engine->cluster.pools[engine->faults->processes[unit->process].pool.id].spec->faults->crew;
-  bool is_recorded = engine->faults->processes[unit->process].spec->replays;
+  uint32_t crew = engine->cluster.pools[group_of(engine, unit)->pool.id].spec->faults->crew;
+  bool is_recorded = group_of(engine, unit)->spec->replays;
   if (crew == 0 || pool->in_repair < crew || is_recorded) return begin_repair(engine, number);
   unit->state = HR__UNIT_QUEUED;
   unit->due_us = HR_NEVER_US;
@@ -490,7 +487,7 @@ static enum hr_status repair_next(struct hr__engine *engine, struct hr__fault_po
 static enum hr_status finish_repair(struct hr__engine *engine, uint32_t number) {
   struct hr__faults *faults = engine->faults;
   struct hr__fault_unit *unit = &faults->units[number];
-  const struct hr__fault_group *process = &faults->processes[unit->process];
+  const struct hr__fault_group *process = group_of(engine, unit);
   unit->state = HR__UNIT_WORKS;
   unit->due_us = HR_NEVER_US;
   faults_count_outage(engine, unit, false);
@@ -511,9 +508,7 @@ static enum hr_status finish_repair(struct hr__engine *engine, uint32_t number) 
 static enum hr_status corrupt_jobs(struct hr__engine *engine, const struct hr__fault_unit *unit, bool found) {
   enum hr_status status = HR_OK;
   for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++)
-    for (uint32_t link = engine->residents.first[i]; link && status == HR_OK;
-         link = engine->residents.links[link - 1].next)
-      HR__CALL_ACTIVE(engine, status, corrupt, engine->residents.links[link - 1].job, found);
+    HR__EACH_RESIDENT(engine, i, link) HR__CALL_ACTIVE(engine, status, corrupt, hr__resident(engine, link), found);
   return status;
 }
 
@@ -528,7 +523,7 @@ static enum hr_status detect(struct hr__engine *engine, uint32_t number) {
     faults_count_outage(engine, unit, true);
     unit->corrupts = false;
   }
-  const struct hr__fault_group *process = &faults->processes[unit->process];
+  const struct hr__fault_group *process = group_of(engine, unit);
   bool is_elastic = faults->pools[process->pool.id].is_elastic;
   if (is_elastic) {
     faults_count_outage(engine, unit, false);
@@ -553,12 +548,7 @@ static enum hr_status hang_node(struct hr__engine *engine, hr_pool pool, hr_node
   enum hr_status status = HR_OK;
   if (self->state != HR_NODE_UP && self->state != HR_NODE_CLOSING) return HR_OK;
   if (engine->standby) hr__standby_node_fails(engine, node);
-  if (self->state == HR_NODE_UP) {
-    struct hr_event event = hr__node_event(engine, HR_EVENT_NOTICE, HR_REASON_FAILED, pool, node);
-    hr__market_set_state(engine, node, HR_NODE_CLOSING);
-    self->down_us = until_us;
-    status = hr__emit(engine, &event);
-  }
+  if (self->state == HR_NODE_UP) status = hr__market_close(engine, pool, node, HR_REASON_FAILED, until_us);
   for (uint32_t link = engine->residents.first[node.id]; link && status == HR_OK;) {
     struct hr__resident resident = engine->residents.links[link - 1];
     HR__CALL_ACTIVE(engine, status, hang, resident.job);
@@ -570,7 +560,7 @@ static enum hr_status hang_node(struct hr__engine *engine, hr_pool pool, hr_node
 static enum hr_status strike(struct hr__engine *engine, uint32_t number) {
   struct hr__faults *faults = engine->faults;
   struct hr__fault_unit *unit = &faults->units[number];
-  const struct hr__fault_group *process = &faults->processes[unit->process];
+  const struct hr__fault_group *process = group_of(engine, unit);
   struct hr__fault_draws draws = draws_of(engine, number);
   const struct hr_fault_class *class_ = &process->spec->only;
   int64_t detect_us = 0;
@@ -610,7 +600,7 @@ static bool is_there(const struct hr__engine *engine, const struct hr__fault_uni
    does not work, or if no node of the unit is up or closing. */
 static enum hr_status handle_fault(struct hr__engine *engine, uint32_t number) {
   struct hr__fault_unit *unit = &engine->faults->units[number];
-  enum hr_fault_clock clock = engine->faults->processes[unit->process].spec->clock;
+  enum hr_fault_clock clock = group_of(engine, unit)->spec->clock;
   int64_t due_us = clock == HR_FAULT_CLOCK_WALL ? unit->wall_us : unit->due_us;
   if (due_us != engine->view.now_us || (clock != HR_FAULT_CLOCK_WALL && unit->state != HR__UNIT_WORKS)) return HR_OK;
   if (unit->state == HR__UNIT_WORKS && is_there(engine, unit)) {
@@ -620,7 +610,7 @@ static enum hr_status handle_fault(struct hr__engine *engine, uint32_t number) {
   /* The failure has no effect. The clock of a single node starts again when the node comes up. */
   unit->failures++;
   unit->is_drawn = false;
-  bool goes_on = clock == HR_FAULT_CLOCK_WALL || engine->faults->processes[unit->process].spec->unit != HR_TIER_NODE;
+  bool goes_on = clock == HR_FAULT_CLOCK_WALL || group_of(engine, unit)->spec->unit != HR_TIER_NODE;
   return goes_on ? draw_failure(engine, number) : HR_OK;
 }
 
@@ -771,8 +761,8 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
 
 static enum hr_status allocate(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
-  struct hr__faults *faults = hr_arena_alloc(&engine->arena, sizeof *faults);
-  if (!faults) return hr__out_of_memory(engine);
+  struct hr__faults *faults;
+  if (!HR__ARENA_ARRAY(&engine->arena, faults, 1)) return hr__out_of_memory(engine);
   engine->faults = faults;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *spec = cluster->pools[i].spec;
@@ -781,12 +771,11 @@ static enum hr_status allocate(struct hr__engine *engine) {
       faults->n_units += hr_fault_units_of(&spec->faults->processes[k], spec).count;
     }
   }
-  faults->processes = hr_arena_alloc(&engine->arena, faults->n_processes * sizeof *faults->processes);
-  faults->units = hr_arena_alloc(&engine->arena, faults->n_units * sizeof *faults->units);
-  faults->pools = hr_arena_alloc(&engine->arena, cluster->n_pools * sizeof *faults->pools);
-  faults->down = hr_arena_alloc(&engine->arena, cluster->n_nodes * sizeof *faults->down);
-  faults->failed = hr_arena_alloc(&engine->arena, cluster->n_nodes * sizeof *faults->failed);
-  bool made = faults->processes && faults->units && faults->pools && faults->down && faults->failed;
+  bool made = HR__ARENA_ARRAY(&engine->arena, faults->processes, faults->n_processes) &&
+              HR__ARENA_ARRAY(&engine->arena, faults->units, faults->n_units) &&
+              HR__ARENA_ARRAY(&engine->arena, faults->pools, cluster->n_pools) &&
+              HR__ARENA_ARRAY(&engine->arena, faults->down, cluster->n_nodes) &&
+              HR__ARENA_ARRAY(&engine->arena, faults->failed, cluster->n_nodes);
   return made ? HR_OK : hr__out_of_memory(engine);
 }
 
@@ -795,7 +784,7 @@ static enum hr_status allocate(struct hr__engine *engine) {
 static enum hr_status begin_unit(struct hr__engine *engine, uint32_t number) {
   struct hr__faults *faults = engine->faults;
   struct hr__fault_unit *unit = &faults->units[number];
-  const struct hr__fault_group *process = &faults->processes[unit->process];
+  const struct hr__fault_group *process = group_of(engine, unit);
   const struct hr__fault_pool *pool = &faults->pools[process->pool.id];
   struct hr__fault_draws draws = draws_of(engine, number);
   bool waits = process->spec->clock == HR_FAULT_CLOCK_UP && process->spec->unit == HR_TIER_NODE &&
@@ -886,10 +875,6 @@ static enum hr_status init(struct hr__engine *engine) {
   return status;
 }
 
-static bool is_needed(const struct hr__engine *engine) {
-  return engine->faults;
-}
-
 static void close_queues(struct hr__engine *engine) {
   for (uint32_t i = 0; engine->faults && engine->faults->pools && i < engine->cluster.n_pools; i++)
     hr__fifo_finish(&engine->faults->pools[i].queue);
@@ -899,7 +884,7 @@ const struct hr__component hr__component_faults = {
     .disturbs_jobs = true,
     .is_endless = true,
     .init = init,
-    .is_needed = is_needed,
+    .part = offsetof(struct hr__engine, faults),
     .begin = hr__restarts_init,
     .start = start,
     .stop = stop,

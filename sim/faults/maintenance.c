@@ -22,6 +22,7 @@
  * before the reservation begins (doc/html/reservations of SchedMD/slurm).
  */
 
+#include "base/containers.h"
 #include "base/random.h"
 #include "headroom/cluster.h"
 #include "headroom/unstable/faults.h"
@@ -35,12 +36,9 @@
    `duration`. The span of a window is the time for all its groups, each with its lead time. If a window is repeated,
    all its times are repeated after each period. */
 
-static uint32_t groups_of(const struct hr_maintenance *window, uint32_t nodes) {
-  return nodes ? (nodes - 1) / window->group_nodes + 1 : 0;
-}
-
 int64_t hr_maintenance_span_us(const struct hr_maintenance *window, uint32_t nodes) {
-  return (int64_t)groups_of(window, nodes) * (window->lead_us + window->duration_us);
+  const uint32_t n_groups = nodes ? (nodes - 1) / window->group_nodes + 1 : 0;
+  return n_groups * (window->lead_us + window->duration_us);
 }
 
 static struct hr_maintenance_time next_of(const struct hr_maintenance *window, uint32_t node, int64_t after_us) {
@@ -78,15 +76,6 @@ struct hr_maintenance_time hr_maintenance_ahead(const struct hr_pool_spec *pool,
 
 /* ---- Maintenance: overlaps -------------------------------------------------------------------------- */
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 /* Returns whether the interval `once` overlaps the interval `other` or one of its repetitions. `_at`: the start of an
    interval. `_us`: its length. `repeat_us`: the period of the repetitions; 0: none. */
 static bool meets(int64_t once_at, int64_t once_us, int64_t other_at, int64_t other_us, int64_t repeat_us) {
@@ -101,7 +90,7 @@ static bool overlap(const struct hr_maintenance *a, const struct hr_maintenance 
   int64_t a_at = a->start_us - a->lead_us, b_at = b->start_us - b->lead_us;
   if (!a->repeat_us) return meets(a_at, a_us, b_at, b_us, b->repeat_us);
   if (!b->repeat_us) return meets(b_at, b_us, a_at, a_us, a->repeat_us);
-  int64_t period = common_divisor(a->repeat_us, b->repeat_us), ahead = (b_at - a_at) % period;
+  int64_t period = hr__common_divisor(a->repeat_us, b->repeat_us), ahead = (b_at - a_at) % period;
   if (ahead < 0) ahead += period;
   return ahead < a_us || period - ahead < b_us;
 }
@@ -245,14 +234,10 @@ static enum hr_status migrate(struct hr__engine *engine, hr_node node) {
 
 static enum hr_status close_node(struct hr__engine *engine, const struct service_window *window, hr_node node) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
-  if (self->state == HR_NODE_UP) {
-    struct hr_event event = hr__node_event(engine, HR_EVENT_NOTICE, HR_REASON_MAINTENANCE, window->pool, node);
-    hr__market_set_state(engine, node, HR_NODE_CLOSING);
-    self->down_us = window->spec->drain == HR_DRAIN_WAIT ? HR_NEVER_US : window->work_us;
-    enum hr_status status = hr__emit(engine, &event);
-    if (status != HR_OK) return status;
-  }
-  if (self->state == HR_NODE_OFF) return HR_OK;
+  const int64_t down_us = window->spec->drain == HR_DRAIN_WAIT ? HR_NEVER_US : window->work_us;
+  enum hr_status status = HR_OK;
+  if (self->state == HR_NODE_UP) status = hr__market_close(engine, window->pool, node, HR_REASON_MAINTENANCE, down_us);
+  if (status != HR_OK || self->state == HR_NODE_OFF) return status;
   if (window->spec->drain == HR_DRAIN_MIGRATE) return migrate(engine, node);
   if (window->spec->drain != HR_DRAIN_CHECKPOINT_KILL) return HR_OK;
   return hr__market_warn_residents(engine, node, window->work_us);
@@ -379,12 +364,11 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
 /* ---- Maintenance: start and end of a run ------------------------------------------------------------ */
 
 static enum hr_status allocate(struct hr__engine *engine, uint32_t n_windows) {
-  struct hr__maintenance *all = hr_arena_alloc(&engine->arena, sizeof *all);
-  if (!all) return hr__out_of_memory(engine);
-  all->windows = hr_arena_alloc(&engine->arena, n_windows * sizeof *all->windows);
-  all->pools = hr_arena_alloc(&engine->arena, engine->cluster.n_pools * sizeof *all->pools);
-  all->held = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *all->held);
-  if (!all->windows || !all->pools || !all->held) return hr__out_of_memory(engine);
+  struct hr__maintenance *all;
+  if (!HR__ARENA_ARRAY(&engine->arena, all, 1) || !HR__ARENA_ARRAY(&engine->arena, all->windows, n_windows) ||
+      !HR__ARENA_ARRAY(&engine->arena, all->pools, engine->cluster.n_pools) ||
+      !HR__ARENA_ARRAY(&engine->arena, all->held, engine->cluster.n_nodes))
+    return hr__out_of_memory(engine);
   engine->maintenance = all;
   return HR_OK;
 }
@@ -409,10 +393,6 @@ static enum hr_status init(struct hr__engine *engine) {
     }
   }
   return status;
-}
-
-static bool is_needed(const struct hr__engine *engine) {
-  return engine->maintenance;
 }
 
 /* ---- Maintenance: checked mode ---------------------------------------------------------------------- */
@@ -441,7 +421,7 @@ const struct hr__component hr__component_maintenance = {
     .disturbs_jobs = true,
     .is_endless = true,
     .init = init,
-    .is_needed = is_needed,
+    .part = offsetof(struct hr__engine, maintenance),
     .stop = stop,
     .node_up = node_up,
     .kinds = 1u << HR__PENDING_DRAIN | 1u << HR__PENDING_SERVICED,
@@ -549,12 +529,12 @@ static enum hr_status advance_spares(struct hr__engine *engine, struct hr__pendi
 }
 
 static enum hr_status allocate_spares(struct hr__engine *engine) {
-  engine->spares = hr_arena_alloc(&engine->arena, sizeof *engine->spares);
-  if (!engine->spares) return hr__out_of_memory(engine);
-  engine->spares->pools = hr_arena_alloc(&engine->arena, engine->cluster.n_pools * sizeof *engine->spares->pools);
-  engine->spares->kept = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->spares->kept);
-  engine->spares->comes = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->spares->comes);
-  return engine->spares->pools && engine->spares->kept && engine->spares->comes ? HR_OK : hr__out_of_memory(engine);
+  return HR__ARENA_ARRAY(&engine->arena, engine->spares, 1) &&
+                 HR__ARENA_ARRAY(&engine->arena, engine->spares->pools, engine->cluster.n_pools) &&
+                 HR__ARENA_ARRAY(&engine->arena, engine->spares->kept, engine->cluster.n_nodes) &&
+                 HR__ARENA_ARRAY(&engine->arena, engine->spares->comes, engine->cluster.n_nodes)
+             ? HR_OK
+             : hr__out_of_memory(engine);
 }
 
 static enum hr_status init_spares(struct hr__engine *engine) {
@@ -582,10 +562,6 @@ static enum hr_status begin_spares(struct hr__engine *engine) {
   return status;
 }
 
-static bool spares_are_needed(const struct hr__engine *engine) {
-  return engine->spares;
-}
-
 static enum hr_status check_spares(const struct hr__engine *engine, const struct hr__running *running) {
   (void)running;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
@@ -611,7 +587,7 @@ const struct hr__component hr__component_spares = {
     .disturbs_jobs = true,
     .is_endless = true,
     .init = init_spares,
-    .is_needed = spares_are_needed,
+    .part = offsetof(struct hr__engine, spares),
     .begin = begin_spares,
     .kinds = 1u << HR__PENDING_SPARE,
     .advance = advance_spares,
@@ -657,16 +633,8 @@ static struct hr__stream stream_of(struct hr__engine *engine, uint32_t node, uin
 
 /* Sets the speed of a node, and that of its jobs. */
 static enum hr_status set_node(struct hr__engine *engine, uint32_t node, uint32_t speed_ppm) {
-  enum hr_status status = HR_OK;
   engine->node_speed_ppm[node] = speed_ppm;
-  for (uint32_t link = engine->residents.first[node]; link && status == HR_OK;) {
-    struct hr__resident resident = engine->residents.links[link - 1];
-    struct hr_slice one;
-    struct hr_placement placement = hr__allocation_placement(engine, resident.job, &one);
-    HR__CALL_ACTIVE(engine, status, set_speed, resident.job, hr__speed_now_ppm(engine, resident.job, &placement));
-    link = resident.next;
-  }
-  return status;
+  return hr__sharing_update_node(engine, (hr_node){node}, 0);
 }
 
 static enum hr_status advance_slow(struct hr__engine *engine, struct hr__pending pending) {
@@ -693,14 +661,13 @@ static enum hr_status begin_node(struct hr__engine *engine, const struct hr_slow
 
 static enum hr_status allocate_slow(struct hr__engine *engine) {
   uint32_t n_nodes = engine->cluster.n_nodes;
-  engine->slow = hr_arena_alloc(&engine->arena, sizeof *engine->slow);
-  engine->node_speed_ppm = hr_arena_alloc(&engine->arena, n_nodes * sizeof *engine->node_speed_ppm);
-  if (engine->slow) engine->slow->changes = hr_arena_alloc(&engine->arena, n_nodes * sizeof *engine->slow->changes);
-  if (!engine->slow || !engine->node_speed_ppm || !engine->slow->changes) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, engine->slow, 1) ||
+      !HR__ARENA_ARRAY(&engine->arena, engine->node_speed_ppm, n_nodes) ||
+      !HR__ARENA_ARRAY(&engine->arena, engine->slow->changes, n_nodes))
+    return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_nodes; i++) engine->node_speed_ppm[i] = HR__FULL_SPEED_PPM;
   if (engine->residents.first) return HR_OK;
-  engine->residents.first = hr_arena_alloc(&engine->arena, n_nodes * sizeof *engine->residents.first);
-  return engine->residents.first ? HR_OK : hr__out_of_memory(engine);
+  return HR__ARENA_ARRAY(&engine->arena, engine->residents.first, n_nodes) ? HR_OK : hr__out_of_memory(engine);
 }
 
 static enum hr_status init_slow(struct hr__engine *engine) {
@@ -715,15 +682,11 @@ static enum hr_status init_slow(struct hr__engine *engine) {
   return status;
 }
 
-static bool slow_is_needed(const struct hr__engine *engine) {
-  return engine->slow;
-}
-
 const struct hr__component hr__component_slow = {
     .disturbs_jobs = true,
     .is_endless = true,
     .init = init_slow,
-    .is_needed = slow_is_needed,
+    .part = offsetof(struct hr__engine, slow),
     .kinds = 1u << HR__PENDING_SLOW,
     .advance = advance_slow,
 };

@@ -49,13 +49,6 @@ static bool grow(struct hr__engine *engine) {
   return true;
 }
 
-static bool has_large_nodes(const struct hr_cluster *cluster, uint32_t accept_class, uint32_t gpus) {
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (cluster->pools[i].spec->gpus_per_node >= gpus && hr_cluster_accepts(cluster, accept_class, (hr_pool){i}))
-      return true;
-  return false;
-}
-
 /* Sets `cpu_m` and `memory` of the kind. */
 static void set_size(struct hr__engine *engine, struct hr__pod_kind *kind) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
@@ -86,7 +79,7 @@ static uint32_t find_kind(struct hr__engine *engine, hr_job job) {
   *kind = (struct hr__pod_kind){.accept_class = accept_class,
                                 .gpus = gpus,
                                 .request = request,
-                                .fits_node = has_large_nodes(cluster, accept_class, gpus)};
+                                .fits_node = hr__cluster_has_node_for(cluster, accept_class, gpus)};
   set_size(engine, kind);
   return self->n_kinds++;
 }
@@ -462,12 +455,7 @@ static hr_pool pool_of(const struct hr__engine *engine, uint32_t node) {
 }
 
 static void note(struct hr__engine *engine, enum hr__change_kind kind, uint32_t entity) {
-  struct hr__scaling_change change = {.kind = kind, .job = HR_NONE, .node = HR_NONE};
-  if (kind == HR__CHANGE_JOB_WAITS || kind == HR__CHANGE_JOB_LEAVES)
-    change.job = entity;
-  else
-    change.node = entity;
-  engine->autoscaler->rules->note(engine, &change);
+  engine->autoscaler->rules->note(engine, kind, entity);
 }
 
 static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
@@ -543,20 +531,32 @@ static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
 
 /* ---- Autoscaler: requests for nodes ----------------------------------------------------------------- */
 
+/* Returns the number of nodes of all pools that are not off. */
+static int64_t count_nodes(const struct hr__engine *engine) {
+  int64_t nodes = 0;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) nodes += hr__scaled_size(&engine->cluster.pools[i]);
+  return nodes;
+}
+
+/* Returns the number of GPUs of a quota that are in use. */
+static int64_t quota_use(const struct hr__engine *engine, const struct hr_scaling_quota *quota) {
+  const struct hr__pool *pools = engine->cluster.pools;
+  int64_t used = 0;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    if (quota->of_pool[i]) used += hr__scaled_size(&pools[i]) * pools[i].spec->gpus_per_node;
+  return used;
+}
+
 int64_t hr__nodes_allowed(const struct hr__engine *engine, uint32_t pool) {
   const struct hr__autoscaler *self = engine->autoscaler;
   const struct hr__pool *pools = engine->cluster.pools;
-  int64_t allowed = hr__ca_room(pools[pool].spec->nodes, hr__scaled_size(&pools[pool])), nodes = 0;
-  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) nodes += hr__scaled_size(&pools[i]);
-  if (self->spec->max_nodes && hr__ca_room(self->spec->max_nodes, nodes) < allowed)
-    allowed = hr__ca_room(self->spec->max_nodes, nodes);
+  int64_t allowed = hr__ca_room(pools[pool].spec->nodes, hr__scaled_size(&pools[pool]));
+  const int64_t of_all = self->spec->max_nodes ? hr__ca_room(self->spec->max_nodes, count_nodes(engine)) : allowed;
+  if (of_all < allowed) allowed = of_all;
   for (uint32_t k = 0; k < self->spec->n_quotas; k++) {
     const struct hr_scaling_quota *quota = &self->spec->quotas[k];
-    int64_t used = 0;
     if (!quota->of_pool[pool] || pools[pool].spec->gpus_per_node == 0) continue;
-    for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
-      if (quota->of_pool[i]) used += hr__scaled_size(&pools[i]) * pools[i].spec->gpus_per_node;
-    const int64_t room = hr__ca_room(quota->max_gpus, used) / pools[pool].spec->gpus_per_node;
+    const int64_t room = hr__ca_room(quota->max_gpus, quota_use(engine, quota)) / pools[pool].spec->gpus_per_node;
     if (room < allowed) allowed = room;
   }
   return allowed;
@@ -610,14 +610,12 @@ bool hr__autoscaler_may_grow(const struct hr__engine *engine, hr_job job) {
 /* ---- Autoscaler: start and end of a run ------------------------------------------------------------- */
 
 static bool allocate(struct hr__engine *engine, struct hr__autoscaler *self) {
-  struct hr_arena *arena = &engine->arena;
-  const size_t n_pools = engine->cluster.n_pools, n_nodes = engine->cluster.n_nodes;
-  self->pools = hr_arena_alloc(arena, n_pools * sizeof *self->pools);
-  self->room = hr_arena_alloc(arena, n_nodes * sizeof *self->room);
-  self->n_tasks = hr_arena_alloc(arena, n_nodes * sizeof *self->n_tasks);
-  self->empty_since_us = hr_arena_alloc(arena, n_nodes * sizeof *self->empty_since_us);
-  self->waiting = hr_arena_alloc_by_job(arena, engine->trace->n_jobs, sizeof *self->waiting);
-  return self->pools && self->room && self->n_tasks && self->empty_since_us && self->waiting;
+  const uint32_t n_pools = engine->cluster.n_pools, n_nodes = engine->cluster.n_nodes;
+  self->waiting = hr_arena_alloc_by_job(&engine->arena, engine->trace->n_jobs, sizeof *self->waiting);
+  return self->waiting && HR__ARENA_ARRAY(&engine->arena, self->pools, n_pools) &&
+         HR__ARENA_ARRAY(&engine->arena, self->room, n_nodes) &&
+         HR__ARENA_ARRAY(&engine->arena, self->n_tasks, n_nodes) &&
+         HR__ARENA_ARRAY(&engine->arena, self->empty_since_us, n_nodes);
 }
 
 static enum hr_status init(struct hr__engine *engine) {
@@ -638,10 +636,6 @@ static enum hr_status init(struct hr__engine *engine) {
   return self->rules->create(engine) ? HR_OK : hr__out_of_memory(engine);
 }
 
-static bool is_needed(const struct hr__engine *engine) {
-  return engine->autoscaler;
-}
-
 static enum hr_status begin(struct hr__engine *engine) {
   if (engine->abilities & HR_POLICY_MANAGES_CAPACITY)
     return hr_fail(
@@ -649,7 +643,7 @@ static enum hr_status begin(struct hr__engine *engine) {
         "the policy '%s' requests and releases nodes itself, as does 'autoscaler' of the cluster; keep one of "
         "them",
         engine->config->policy->name);
-  return engine->autoscaler->rules->begin(engine);
+  return engine->autoscaler->rules->begin ? engine->autoscaler->rules->begin(engine) : HR_OK;
 }
 
 static void settle(struct hr__engine *engine) {
@@ -686,11 +680,11 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
       return hr__broken(engine, "the autoscaler counts job %" PRIu32 " as waiting", at - 1);
   if (running->every_job && !engine->whole && n_waiting != engine->view.n_waiting)
     return hr__broken(engine, "the autoscaler counts %" PRIu32 " waiting jobs", n_waiting);
-  int64_t nodes = 0, n_scaled = 0;
+  const int64_t nodes = count_nodes(engine);
+  int64_t n_scaled = 0;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const struct hr__pool *pool = &engine->cluster.pools[i];
     const struct hr_pool_accounting *account = &engine->pool_accounting[i];
-    nodes += hr__scaled_size(pool);
     if (!self->pools[i].is_scaled) continue;
     n_scaled += hr__scaled_size(pool);
     if (account->provisioned + pool->n_in[HR_NODE_BOOTING] > account->launches)
@@ -699,10 +693,7 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
   if (self->spec->max_nodes && n_scaled > 0 && nodes > self->spec->max_nodes)
     return hr__broken(engine, "%" PRId64 " nodes are there, more than the autoscaler may have", nodes);
   for (uint32_t k = 0; k < self->spec->n_quotas; k++) {
-    int64_t used = 0;
-    for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
-      if (self->spec->quotas[k].of_pool[i])
-        used += hr__scaled_size(&engine->cluster.pools[i]) * engine->cluster.pools[i].spec->gpus_per_node;
+    const int64_t used = quota_use(engine, &self->spec->quotas[k]);
     if (used > self->spec->quotas[k].max_gpus)
       return hr__broken(engine, "%" PRId64 " GPUs are there, more than the quota of %" PRIu32, used,
                         self->spec->quotas[k].max_gpus);
@@ -714,7 +705,7 @@ const struct hr__component hr__component_autoscaler = {
     .disturbs_jobs = true,
     .is_endless = true,
     .init = init,
-    .is_needed = is_needed,
+    .part = offsetof(struct hr__engine, autoscaler),
     .begin = begin,
     .submit = submit,
     .start = start,

@@ -79,7 +79,8 @@ struct hr__pods_of {
   uint32_t n_rows;
 };
 
-/* Changes of jobs and nodes that are reported to the rules of an autoscaler. */
+/* Changes of jobs and nodes that are reported to the rules of an autoscaler. The first two are changes of a job, the
+   others of a node. */
 enum hr__change_kind {
   HR__CHANGE_JOB_WAITS,  /* a job begins to wait */
   HR__CHANGE_JOB_LEAVES, /* a job has ended, was rejected, or has left the cluster */
@@ -87,17 +88,13 @@ enum hr__change_kind {
   HR__CHANGE_NODE_UP,
   HR__CHANGE_NODE_DOWN
 };
-struct hr__scaling_change {
-  enum hr__change_kind kind;
-  uint32_t job, node; /* for changes of jobs `job` is set, for changes of nodes `node`; the other member is HR_NONE */
-};
 
 /* The rules of a kind of autoscaler. */
 struct hr__scaling_rules {
-  bool (*create)(struct hr__engine *engine); /* allocates the state of the rules; false: out of memory */
-  enum hr_status (*begin)(struct hr__engine *engine);
-  void (*note)(struct hr__engine *engine, const struct hr__scaling_change *change);
-  enum hr_status (*advance)(struct hr__engine *engine, uint32_t entity); /* an HR__PENDING_SCAN is due */
+  bool (*create)(struct hr__engine *engine);          /* allocates the state of the rules; false: out of memory */
+  enum hr_status (*begin)(struct hr__engine *engine); /* NULL: the rules begin with the first job */
+  void (*note)(struct hr__engine *engine, enum hr__change_kind kind, uint32_t entity); /* a job or node has changed */
+  enum hr_status (*advance)(struct hr__engine *engine, uint32_t entity);               /* an HR__PENDING_SCAN is due */
   /* Called at the end of each instant, after the pass if there is one. Sets `has_acted` if it has changed nodes. */
   enum hr_status (*after_pass)(struct hr__engine *engine);
   /* Returns whether a pool must not grow now because of failures. */

@@ -44,16 +44,98 @@ enum {
 
 #define HR__KARPENTER_TOO_LARGE (INT64_C(1) << 44)
 
-/* Defined below. */
-static double karpenter_price(const struct hr__engine *engine, uint32_t pool);
-static void karpenter_set_options(struct hr__engine *engine);
-static enum hr_status karpenter_launch(struct hr__engine *engine, const bool *may, hr_node *node);
-
 static inline void karpenter_batch_add(struct hr__karpenter_batch *batch, int64_t now_us) {
   if (!batch->is_open) batch->first_us = now_us;
   batch->is_open = true;
   batch->end_us = now_us + batch->idle_us;
   if (batch->end_us > batch->first_us + batch->max_us) batch->end_us = batch->first_us + batch->max_us;
+}
+
+/* ---- Prices ----------------------------------------------------------------------------------------- */
+
+/* Returns the present price of a node of a pool, in dollars per hour. */
+static double karpenter_price(const struct hr__engine *engine, uint32_t pool) {
+  const int64_t uusd_h = hr_cluster_price_uusd_h(&engine->cluster, (hr_pool){pool}, engine->view.now_us);
+  return (double)uusd_h * (double)engine->cluster.pools[pool].spec->gpus_per_node * 1e-6;
+}
+
+/* ---- Options and limits ----------------------------------------------------------------------------- */
+
+static void set_limits(struct hr__engine *engine) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  struct hr__karpenter_loop *loop = self->karpenter;
+  for (uint32_t i = 0; i < self->spec->n_node_pools; i++) {
+    const struct hr_node_pool *spec = &self->spec->node_pools[i];
+    struct hr__karpenter_node_pool *limit = &loop->limits[i];
+    *limit = (struct hr__karpenter_node_pool){
+        .weight = spec->weight,
+        .left = {{[HR__CPU_M] = spec->max_cpu_milli,
+                  [HR__MEMORY_BYTES] = spec->max_mem_mib == INT64_MAX ? INT64_MAX : spec->max_mem_mib * 1048576,
+                  [HR__GPUS] = spec->max_gpus == UINT32_MAX ? INT64_MAX : (int64_t)spec->max_gpus * 1000}},
+        .nodes_left = spec->max_nodes == UINT32_MAX ? INT64_MAX : spec->max_nodes};
+  }
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    if (loop->node_pool[i] == HR_NONE) continue;
+    struct hr__karpenter_node_pool *limit = &loop->limits[loop->node_pool[i]];
+    const int64_t size = hr__scaled_size(&engine->cluster.pools[i]);
+    if (limit->nodes_left != INT64_MAX) limit->nodes_left -= size;
+    for (int k = 0; k < HR__N_AMOUNTS; k++)
+      if (limit->left.of[k] != INT64_MAX) limit->left.of[k] -= size * self->pools[i].node.of[k];
+  }
+}
+
+/* Sets options and limits to the present state. */
+static void karpenter_set_options(struct hr__engine *engine) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  struct hr__karpenter_loop *loop = self->karpenter;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    loop->options[i] = (struct hr__karpenter_option){.node_pool = loop->node_pool[i]};
+    if (loop->node_pool[i] == HR_NONE) continue;
+    loop->options[i] =
+        (struct hr__karpenter_option){.size = self->pools[i].node,
+                                      .price = karpenter_price(engine, i),
+                                      .node_pool = loop->node_pool[i],
+                                      .is_spot = engine->cluster.pools[i].spec->market.market == HR_MARKET_SPOT,
+                                      .is_available = engine->view.now_us >= loop->unavailable_until_us[i],
+                                      .room = hr__nodes_allowed(engine, i)};
+  }
+  set_limits(engine);
+}
+
+/* ---- Requests --------------------------------------------------------------------------------------- */
+
+/* Requests one node from the cheapest available pool of the set `may` ([n_pools]). If this pool has no capacity, it
+   becomes unavailable for some time, and the next cheapest pool is tried. Sets `*node` to the node, or to HR_NONE if no
+   pool has capacity. */
+static enum hr_status karpenter_launch(struct hr__engine *engine, const bool *may, hr_node *node) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  struct hr__karpenter_loop *loop = self->karpenter;
+  const uint32_t n_pools = engine->cluster.n_pools;
+  const bool is_spot = hr__karpenter_buys_spot(loop->options, may, n_pools);
+  *node = (hr_node){HR_NONE};
+  for (;;) {
+    const uint32_t pool = hr__karpenter_cheapest(loop->options, may, n_pools, is_spot);
+    if (pool == HR_NONE) return HR_OK;
+    const enum hr_status status = hr__node_request(engine, pool, node);
+    if (status != HR_OK) return status;
+    if (node->id == HR_NONE) {
+      engine->pool_accounting[pool].scale_failures++;
+      loop->unavailable_until_us[pool] = engine->view.now_us + self->spec->unavailable_us;
+      loop->options[pool].is_available = false;
+      continue;
+    }
+    self->has_acted = true;
+    /* a quota can apply to several pools */
+    for (uint32_t i = 0; i < n_pools; i++)
+      if (loop->node_pool[i] != HR_NONE) loop->options[i].room = hr__nodes_allowed(engine, i);
+    const int64_t expire_us = self->spec->node_pools[loop->node_pool[pool]].expire_us;
+    const int64_t now_us = engine->view.now_us;
+    enum hr_status timer = HR_OK;
+    if (expire_us < HR_NEVER_US - now_us)
+      timer = hr__schedule(engine, now_us + expire_us, HR__PENDING_SCAN, HR__KARPENTER_NODE + node->id);
+    if (timer != HR_OK || self->spec->provision_us >= HR_NEVER_US - now_us) return timer;
+    return hr__schedule(engine, now_us + self->spec->provision_us, HR__PENDING_SCAN, HR__KARPENTER_NODE + node->id);
+  }
 }
 
 /* ---- Removal of nodes ------------------------------------------------------------------------------- */
@@ -176,10 +258,8 @@ static bool take_budget(struct hr__engine *engine, uint32_t node) {
 
 /* Returns whether all jobs of a node are on this node only. */
 static bool has_whole_jobs(struct hr__engine *engine, uint32_t node) {
-  const struct hr__residents *residents = &engine->residents;
-  for (uint32_t link = residents->first[node]; link; link = residents->links[link - 1].next) {
-    struct hr_slice one;
-    const struct hr_placement placement = hr__allocation_placement(engine, residents->links[link - 1].job, &one);
+  HR__EACH_RESIDENT(engine, node, link) {
+    const struct hr_placement placement = HR__PLACEMENT_OF(engine, hr__resident(engine, link));
     for (uint32_t i = 0; i < placement.n_slices; i++)
       if (placement.slices[i].node.id != node) return false;
   }
@@ -267,9 +347,8 @@ static struct hr__karpenter_world describe(struct hr__engine *engine, uint32_t n
                                         .free = self->room[i].free,
                                         .first = n_pods};
     if (!node->is_candidate) continue;
-    const struct hr__residents *residents = &engine->residents;
-    for (uint32_t link = residents->first[i]; link; link = residents->links[link - 1].next) {
-      if (!add_pod(engine, residents->links[link - 1].job, n_pods)) return world;
+    HR__EACH_RESIDENT(engine, i, link) {
+      if (!add_pod(engine, hr__resident(engine, link), n_pods)) return world;
       node->disruption += hr__karpenter_eviction_cost(0, 0);
       node->n++;
       n_pods++;
@@ -333,6 +412,14 @@ static bool find_underutilized(struct hr__engine *engine) {
   return false;
 }
 
+/* Returns the index of a node in the description if the node is a candidate; otherwise HR_NONE. */
+static uint32_t candidate_at(const struct hr__karpenter_loop *loop, const struct hr__karpenter_world *world,
+                             uint32_t node) {
+  for (uint32_t i = 0; i < world->n_nodes; i++)
+    if (loop->node_id[i] == node) return world->nodes[i].is_candidate ? i : HR_NONE;
+  return HR_NONE;
+}
+
 /* Returns whether the stored command is still valid. All nodes of the command must still be candidates within the
    budget. hr__karpenter_try must again return the same action and all pools of the stored replacement. */
 static bool is_valid(struct hr__engine *engine) {
@@ -342,10 +429,8 @@ static bool is_valid(struct hr__engine *engine) {
   if (loop->budget_left[number] < loop->n_command) return false;
   const struct hr__karpenter_world world = describe(engine, number, HR__KARPENTER_UNDERUTILIZED);
   for (uint32_t i = 0; i < loop->n_command; i++) {
-    uint32_t at = 0;
-    while (at < world.n_nodes && loop->node_id[at] != loop->command[i]) at++;
-    if (at == world.n_nodes || !world.nodes[at].is_candidate) return false;
-    world.order[i] = at;
+    world.order[i] = candidate_at(loop, &world, loop->command[i]);
+    if (world.order[i] == HR_NONE) return false;
   }
   const struct hr__karpenter_command command = hr__karpenter_try(&world, 0, loop->n_command);
   if (command.action != loop->action || command.is_spot != loop->sends_spot) return false;
@@ -363,11 +448,11 @@ static enum hr_status remove_node(struct hr__engine *engine, uint32_t node) {
 
 /* Closes a node until its replacement has booted, or opens it again. */
 static enum hr_status set_closed(struct hr__engine *engine, uint32_t node, bool closed) {
-  struct hr_event event = hr__node_event(engine, closed ? HR_EVENT_NOTICE : HR_EVENT_NODE_UP, HR_REASON_SCALED_DOWN,
-                                         (hr_pool){pool_of(engine, node)}, (hr_node){node});
-  hr__market_set_state(engine, (hr_node){node}, closed ? HR_NODE_CLOSING : HR_NODE_UP);
+  const hr_pool pool = {pool_of(engine, node)};
+  if (closed) return hr__market_close(engine, pool, (hr_node){node}, HR_REASON_SCALED_DOWN, HR_NEVER_US);
+  hr__market_set_state(engine, (hr_node){node}, HR_NODE_UP);
   engine->cluster.nodes[node].down_us = HR_NEVER_US;
-  return hr__emit(engine, &event);
+  return hr__emit(engine, hr__node_event(engine, HR_EVENT_NODE_UP, HR_REASON_SCALED_DOWN, pool, (hr_node){node}));
 }
 
 /* Executes the stored command and sets `*any`. If the command needs a replacement and no pool has capacity for it, the
@@ -450,14 +535,6 @@ static uint32_t list_drifted(struct hr__engine *engine) {
   return n;
 }
 
-/* Returns the index of a node in the description if the node is a candidate; otherwise HR_NONE. */
-static uint32_t candidate_at(const struct hr__karpenter_loop *loop, const struct hr__karpenter_world *world,
-                             uint32_t node) {
-  for (uint32_t i = 0; i < world->n_nodes; i++)
-    if (loop->node_id[i] == node) return world->nodes[i].is_candidate ? i : HR_NONE;
-  return HR_NONE;
-}
-
 static bool find_drifted(struct hr__engine *engine) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   if (!note_drifts(engine)) return false;
@@ -528,10 +605,8 @@ static enum hr_status karpenter_carry_out(struct hr__engine *engine, bool *any) 
     return is_valid(engine) && !self->lacks_memory ? execute(engine, any) : HR_OK;
   set_budgets_left(engine, HR__KARPENTER_EMPTY);
   for (uint32_t i = 0; i < loop->n_command && status == HR_OK; i++) {
-    const uint32_t node = loop->command[i], pool = pool_of(engine, node);
-    if (!is_empty(engine, node) || !take_budget(engine, node)) continue;
-    status = hr__market_take_down(engine, (hr_pool){pool}, (hr_node){node}, HR_REASON_SCALED_DOWN);
-    engine->pool_accounting[pool].removals++;
+    if (!is_empty(engine, loop->command[i]) || !take_budget(engine, loop->command[i])) continue;
+    status = remove_node(engine, loop->command[i]);
     *any = self->has_acted = true;
   }
   return status;
@@ -542,10 +617,17 @@ static enum hr_status karpenter_carry_out(struct hr__engine *engine, bool *any) 
 #define PERIOD_US (10 * HR_SECOND_US) /* the interval of retries, and of passes of the loop that removes nodes */
 #define VALIDATION_US (15 * HR_SECOND_US)
 
-/* Returns the earliest time that is not before `from_us` and is `base_us` plus a positive multiple of the period. */
-static int64_t next_multiple(int64_t base_us, int64_t from_us) {
-  if (from_us <= base_us) return base_us + PERIOD_US;
-  return base_us + (from_us - base_us + PERIOD_US - 1) / PERIOD_US * PERIOD_US;
+/* Schedules an examination of kind `entity` for the first possible time that is not before `from_us`, is after
+   `last_us`, and is `base_us` plus a positive multiple of the period. Has no effect if `*due_us`, the time of the next
+   examination of this kind, is not later. */
+static enum hr_status schedule_from(struct hr__engine *engine, int64_t from_us, int64_t last_us, int64_t base_us,
+                                    int64_t *due_us, uint32_t entity) {
+  if (from_us > HR_NEVER_US - 2 * PERIOD_US) return HR_OK;
+  if (from_us <= last_us) from_us = last_us + 1;
+  const int64_t periods = from_us <= base_us ? 1 : (from_us - base_us + PERIOD_US - 1) / PERIOD_US;
+  if (base_us + periods * PERIOD_US >= *due_us) return HR_OK;
+  *due_us = base_us + periods * PERIOD_US;
+  return hr__schedule(engine, *due_us, HR__PENDING_SCAN, entity);
 }
 
 /* ---- Times ------------------------------------------------------------------------------------------ */
@@ -556,51 +638,38 @@ static bool has_seen_jobs(const struct hr__engine *engine) {
   return self->first && self->waiting[self->first - 1].since_us <= self->karpenter->looked_us;
 }
 
-/* Schedules a retry for the first possible time that is not before `from_us`. Has no effect if an earlier retry is
-   scheduled, or if no waiting job was already waiting at the last look. */
+/* Schedules a retry. Has no effect if no waiting job was already waiting at the last look. */
 static enum hr_status retry_from(struct hr__engine *engine, int64_t from_us) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
-  if (!has_seen_jobs(engine)) return HR_OK;
-  if (loop->looked_us < 0 || from_us > HR_NEVER_US - 2 * PERIOD_US) return HR_OK;
-  if (from_us <= loop->acted_us) from_us = loop->acted_us + 1;
-  const int64_t at_us = next_multiple(loop->looked_us, from_us);
-  if (at_us >= loop->retry_us) return HR_OK;
-  loop->retry_us = at_us;
-  return hr__schedule(engine, at_us, HR__PENDING_SCAN, HR__KARPENTER_RETRY);
+  if (!has_seen_jobs(engine) || loop->looked_us < 0) return HR_OK;
+  return schedule_from(engine, from_us, loop->acted_us, loop->looked_us, &loop->retry_us, HR__KARPENTER_RETRY);
 }
 
-/* Schedules a pass for the first possible time that is not before `from_us`. Has no effect if an earlier pass is
-   scheduled, or if a command waits for its validation. */
+/* Schedules a pass. Has no effect if a command waits for its validation. */
 static enum hr_status pass_from(struct hr__engine *engine, int64_t from_us) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
-  if (loop->validate_us != HR_NEVER_US || from_us > HR_NEVER_US - 2 * PERIOD_US) return HR_OK;
-  if (from_us <= loop->passed_us) from_us = loop->passed_us + 1;
-  const int64_t at_us = next_multiple(loop->base_us, from_us);
-  if (at_us >= loop->pass_us) return HR_OK;
-  loop->pass_us = at_us;
-  return hr__schedule(engine, at_us, HR__PENDING_SCAN, HR__KARPENTER_PASS);
+  if (loop->validate_us != HR_NEVER_US) return HR_OK;
+  return schedule_from(engine, from_us, loop->passed_us, loop->base_us, &loop->pass_us, HR__KARPENTER_PASS);
 }
 
-static enum hr_status note_change(struct hr__engine *engine, const struct hr__scaling_change *change) {
+static enum hr_status note_change(struct hr__engine *engine, enum hr__change_kind kind, uint32_t entity) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;
   const int64_t now_us = engine->view.now_us;
   enum hr_status status = HR_OK;
-  if (change->kind == HR__CHANGE_JOB_WAITS) {
+  if (kind == HR__CHANGE_JOB_WAITS) {
     karpenter_batch_add(&loop->batch, now_us);
     status = hr__schedule(engine, loop->batch.end_us, HR__PENDING_SCAN, HR__KARPENTER_BATCH);
   }
-  if (loop->n_awaiting > 0 && (change->kind == HR__CHANGE_NODE_UP || change->kind == HR__CHANGE_NODE_DOWN) &&
-      status == HR_OK)
+  if (loop->n_awaiting > 0 && (kind == HR__CHANGE_NODE_UP || kind == HR__CHANGE_NODE_DOWN) && status == HR_OK)
     status = hr__schedule(engine, now_us, HR__PENDING_SCAN, HR__KARPENTER_SETTLE);
-  if (change->kind == HR__CHANGE_NODE_JOBS || change->kind == HR__CHANGE_NODE_UP)
-    loop->touched_us[change->node] = now_us;
+  if (kind == HR__CHANGE_NODE_JOBS || kind == HR__CHANGE_NODE_UP) loop->touched_us[entity] = now_us;
   if (status == HR_OK) status = retry_from(engine, now_us);
   return status == HR_OK ? pass_from(engine, now_us) : status;
 }
 
-static void note(struct hr__engine *engine, const struct hr__scaling_change *change) {
-  if (note_change(engine, change) != HR_OK) engine->autoscaler->lacks_memory = true;
+static void note(struct hr__engine *engine, enum hr__change_kind kind, uint32_t entity) {
+  if (note_change(engine, kind, entity) != HR_OK) engine->autoscaler->lacks_memory = true;
 }
 
 /* ---- Nodes that expire, or do not boot -------------------------------------------------------------- */
@@ -611,15 +680,12 @@ static enum hr_status end_node(struct hr__engine *engine, uint32_t id) {
   struct hr__autoscaler *self = engine->autoscaler;
   const struct hr_node_pool *spec = &self->spec->node_pools[self->karpenter->node_pool[pool.id]];
   const int64_t age_us = engine->view.now_us - node->since_us;
-  struct hr_pool_accounting *account = &engine->pool_accounting[pool.id];
   if (node->state == HR_NODE_OFF) return HR_OK;
   if (node->state == HR_NODE_BOOTING && age_us == self->spec->provision_us) {
-    account->scale_failures++;
+    engine->pool_accounting[pool.id].scale_failures++;
     return hr__market_take_down(engine, pool, (hr_node){id}, HR_REASON_NOT_PROVISIONED);
   }
-  if (age_us != spec->expire_us) return HR_OK;
-  account->removals++;
-  return hr__market_take_down(engine, pool, (hr_node){id}, HR_REASON_SCALED_DOWN);
+  return age_us == spec->expire_us ? remove_node(engine, id) : HR_OK;
 }
 
 static enum hr_status advance(struct hr__engine *engine, uint32_t entity) {
@@ -635,97 +701,6 @@ static enum hr_status advance(struct hr__engine *engine, uint32_t entity) {
   if (entity == HR__KARPENTER_PASS && loop->pass_us == now_us) loop->is_pass_due = true;
   if (entity == HR__KARPENTER_VALIDATE && loop->validate_us == now_us) loop->is_validation_due = true;
   return HR_OK;
-}
-
-/* ---- Prices ----------------------------------------------------------------------------------------- */
-
-/* Returns the present price of a node of a pool, in dollars per hour. */
-static double karpenter_price(const struct hr__engine *engine, uint32_t pool) {
-  const int64_t uusd_h = hr_cluster_price_uusd_h(&engine->cluster, (hr_pool){pool}, engine->view.now_us);
-  return (double)uusd_h * (double)engine->cluster.pools[pool].spec->gpus_per_node * 1e-6;
-}
-
-/* ---- Options and limits ----------------------------------------------------------------------------- */
-
-static int64_t limit_of(int64_t limit, int64_t factor) {
-  return limit == INT64_MAX ? limit : limit * factor;
-}
-
-static void set_limits(struct hr__engine *engine) {
-  struct hr__autoscaler *self = engine->autoscaler;
-  struct hr__karpenter_loop *loop = self->karpenter;
-  for (uint32_t i = 0; i < self->spec->n_node_pools; i++) {
-    const struct hr_node_pool *spec = &self->spec->node_pools[i];
-    struct hr__karpenter_node_pool *limit = &loop->limits[i];
-    *limit = (struct hr__karpenter_node_pool){
-        .weight = spec->weight,
-        .left = {{[HR__CPU_M] = spec->max_cpu_milli,
-                  [HR__MEMORY_BYTES] = limit_of(spec->max_mem_mib, 1048576),
-                  [HR__GPUS] = spec->max_gpus == UINT32_MAX ? INT64_MAX : (int64_t)spec->max_gpus * 1000}},
-        .nodes_left = spec->max_nodes == UINT32_MAX ? INT64_MAX : spec->max_nodes};
-  }
-  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
-    if (loop->node_pool[i] == HR_NONE) continue;
-    struct hr__karpenter_node_pool *limit = &loop->limits[loop->node_pool[i]];
-    const int64_t size = hr__scaled_size(&engine->cluster.pools[i]);
-    if (limit->nodes_left != INT64_MAX) limit->nodes_left -= size;
-    for (int k = 0; k < HR__N_AMOUNTS; k++)
-      if (limit->left.of[k] != INT64_MAX) limit->left.of[k] -= size * self->pools[i].node.of[k];
-  }
-}
-
-/* Sets options and limits to the present state. */
-static void karpenter_set_options(struct hr__engine *engine) {
-  struct hr__autoscaler *self = engine->autoscaler;
-  struct hr__karpenter_loop *loop = self->karpenter;
-  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
-    loop->options[i] = (struct hr__karpenter_option){.node_pool = loop->node_pool[i]};
-    if (loop->node_pool[i] == HR_NONE) continue;
-    loop->options[i] =
-        (struct hr__karpenter_option){.size = self->pools[i].node,
-                                      .price = karpenter_price(engine, i),
-                                      .node_pool = loop->node_pool[i],
-                                      .is_spot = engine->cluster.pools[i].spec->market.market == HR_MARKET_SPOT,
-                                      .is_available = engine->view.now_us >= loop->unavailable_until_us[i],
-                                      .room = hr__nodes_allowed(engine, i)};
-  }
-  set_limits(engine);
-}
-
-/* ---- Requests --------------------------------------------------------------------------------------- */
-
-/* Requests one node from the cheapest available pool of the set `may` ([n_pools]). If this pool has no capacity, it
-   becomes unavailable for some time, and the next cheapest pool is tried. Sets `*node` to the node, or to HR_NONE if no
-   pool has capacity. */
-static enum hr_status karpenter_launch(struct hr__engine *engine, const bool *may, hr_node *node) {
-  struct hr__autoscaler *self = engine->autoscaler;
-  struct hr__karpenter_loop *loop = self->karpenter;
-  const uint32_t n_pools = engine->cluster.n_pools;
-  const bool is_spot = hr__karpenter_buys_spot(loop->options, may, n_pools);
-  *node = (hr_node){HR_NONE};
-  for (;;) {
-    const uint32_t pool = hr__karpenter_cheapest(loop->options, may, n_pools, is_spot);
-    if (pool == HR_NONE) return HR_OK;
-    const enum hr_status status = hr__node_request(engine, pool, node);
-    if (status != HR_OK) return status;
-    if (node->id == HR_NONE) {
-      engine->pool_accounting[pool].scale_failures++;
-      loop->unavailable_until_us[pool] = engine->view.now_us + self->spec->unavailable_us;
-      loop->options[pool].is_available = false;
-      continue;
-    }
-    self->has_acted = true;
-    /* a quota can apply to several pools */
-    for (uint32_t i = 0; i < n_pools; i++)
-      if (loop->node_pool[i] != HR_NONE) loop->options[i].room = hr__nodes_allowed(engine, i);
-    const int64_t expire_us = self->spec->node_pools[loop->node_pool[pool]].expire_us;
-    const int64_t now_us = engine->view.now_us;
-    enum hr_status timer = HR_OK;
-    if (expire_us < HR_NEVER_US - now_us)
-      timer = hr__schedule(engine, now_us + expire_us, HR__PENDING_SCAN, HR__KARPENTER_NODE + node->id);
-    if (timer != HR_OK || self->spec->provision_us >= HR_NEVER_US - now_us) return timer;
-    return hr__schedule(engine, now_us + self->spec->provision_us, HR__PENDING_SCAN, HR__KARPENTER_NODE + node->id);
-  }
 }
 
 /* ---- Plans ------------------------------------------------------------------------------------------ */
@@ -875,31 +850,18 @@ static bool allocate(struct hr__engine *engine, struct hr__karpenter_loop *loop)
   const size_t n_pools = engine->cluster.n_pools, n_nodes = engine->cluster.n_nodes, n = spec->n_node_pools + 1;
   size_t n_budgets = 1;
   for (uint32_t i = 0; i < spec->n_node_pools; i++) n_budgets += spec->node_pools[i].n_budgets;
-  loop->node_pool = hr_arena_alloc(arena, n_pools * sizeof *loop->node_pool);
-  loop->unavailable_until_us = hr_arena_alloc(arena, n_pools * sizeof *loop->unavailable_until_us);
-  loop->options = hr_arena_alloc(arena, n_pools * sizeof *loop->options);
-  loop->pods = hr_arena_alloc(arena, n_pools * sizeof *loop->pods);
-  loop->limits = hr_arena_alloc(arena, n * sizeof *loop->limits);
-  loop->budgets = hr_arena_alloc(arena, n_budgets * sizeof *loop->budgets);
-  loop->first_budget = hr_arena_alloc(arena, n * sizeof *loop->first_budget);
-  loop->budget_left = hr_arena_alloc(arena, n * sizeof *loop->budget_left);
-  loop->touched_us = hr_arena_alloc(arena, n_nodes * sizeof *loop->touched_us);
-  loop->command = hr_arena_alloc(arena, n_nodes * sizeof *loop->command);
-  loop->nodes = hr_arena_alloc(arena, n_nodes * sizeof *loop->nodes);
-  loop->node_id = hr_arena_alloc(arena, n_nodes * sizeof *loop->node_id);
-  loop->order = hr_arena_alloc(arena, n_nodes * sizeof *loop->order);
-  loop->sent = hr_arena_alloc(arena, n_pools * sizeof *loop->sent);
-  loop->awaits = hr_arena_alloc(arena, n_nodes * sizeof *loop->awaits);
-  loop->leaves = hr_arena_alloc(arena, n_nodes * sizeof *loop->leaves);
-  loop->free = hr_arena_alloc(arena, n_nodes * sizeof *loop->free);
-  loop->left = hr_arena_alloc(arena, n_pools * sizeof *loop->left);
-  loop->types = hr_arena_alloc(arena, n_pools * sizeof *loop->types);
-  loop->offerings = hr_arena_alloc(arena, n_pools * sizeof *loop->offerings);
-  loop->types_sent = hr_arena_alloc(arena, n_pools * sizeof *loop->types_sent);
-  return loop->sent && loop->awaits && loop->leaves && loop->free && loop->left && loop->types && loop->offerings &&
-         loop->types_sent && loop->node_pool && loop->unavailable_until_us && loop->options && loop->pods &&
-         loop->limits && loop->budgets && loop->first_budget && loop->budget_left && loop->touched_us &&
-         loop->command && loop->nodes && loop->node_id && loop->order;
+  return HR__ARENA_ARRAY(arena, loop->node_pool, n_pools) &&
+         HR__ARENA_ARRAY(arena, loop->unavailable_until_us, n_pools) &&
+         HR__ARENA_ARRAY(arena, loop->options, n_pools) && HR__ARENA_ARRAY(arena, loop->pods, n_pools) &&
+         HR__ARENA_ARRAY(arena, loop->limits, n) && HR__ARENA_ARRAY(arena, loop->budgets, n_budgets) &&
+         HR__ARENA_ARRAY(arena, loop->first_budget, n) && HR__ARENA_ARRAY(arena, loop->budget_left, n) &&
+         HR__ARENA_ARRAY(arena, loop->touched_us, n_nodes) && HR__ARENA_ARRAY(arena, loop->command, n_nodes) &&
+         HR__ARENA_ARRAY(arena, loop->nodes, n_nodes) && HR__ARENA_ARRAY(arena, loop->node_id, n_nodes) &&
+         HR__ARENA_ARRAY(arena, loop->order, n_nodes) && HR__ARENA_ARRAY(arena, loop->sent, n_pools) &&
+         HR__ARENA_ARRAY(arena, loop->awaits, n_nodes) && HR__ARENA_ARRAY(arena, loop->leaves, n_nodes) &&
+         HR__ARENA_ARRAY(arena, loop->free, n_nodes) && HR__ARENA_ARRAY(arena, loop->left, n_pools) &&
+         HR__ARENA_ARRAY(arena, loop->types, n_pools) && HR__ARENA_ARRAY(arena, loop->offerings, n_pools) &&
+         HR__ARENA_ARRAY(arena, loop->types_sent, n_pools);
 }
 
 static void set_budgets(const struct hr_autoscaler_spec *spec, struct hr__karpenter_loop *loop) {
@@ -940,11 +902,6 @@ static bool create(struct hr__engine *engine) {
   return true;
 }
 
-static enum hr_status begin(struct hr__engine *engine) {
-  (void)engine;
-  return HR_OK; /* the loops begin with the first job */
-}
-
 static bool backs_off(struct hr__engine *engine, uint32_t pool) {
   return engine->view.now_us < engine->autoscaler->karpenter->unavailable_until_us[pool];
 }
@@ -959,7 +916,6 @@ static void finish(struct hr__engine *engine) {
 }
 
 const struct hr__scaling_rules hr__karpenter_rules = {.create = create,
-                                                      .begin = begin,
                                                       .note = note,
                                                       .advance = advance,
                                                       .after_pass = after_pass,

@@ -104,8 +104,14 @@ static void set_queued(struct hr__engine *engine, hr_pool pool, hr_node node, bo
 
 static enum hr_status emit_node_event(struct hr__engine *engine, enum hr_event_kind kind, enum hr_reason reason,
                                       hr_pool pool, hr_node node) {
-  struct hr_event event = hr__node_event(engine, kind, reason, pool, node);
-  return hr__emit(engine, &event);
+  return hr__emit(engine, hr__node_event(engine, kind, reason, pool, node));
+}
+
+enum hr_status hr__market_close(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason,
+                                int64_t down_us) {
+  hr__market_set_state(engine, node, HR_NODE_CLOSING);
+  engine->cluster.nodes[node.id].down_us = down_us;
+  return emit_node_event(engine, HR_EVENT_NOTICE, reason, pool, node);
 }
 
 /* ---- Nodes that are reclaimed ---- */
@@ -191,9 +197,8 @@ static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_no
   self->down_us = down_us;
   enum hr_status status = hr__schedule(engine, down_us, HR__PENDING_NODE_DOWN, node.id);
   if (status != HR_OK || !first) return status;
-  hr__market_set_state(engine, node, HR_NODE_CLOSING);
   engine->pool_accounting[pool.id].notices++;
-  status = emit_node_event(engine, HR_EVENT_NOTICE, HR_REASON_RECLAIMED, pool, node);
+  status = hr__market_close(engine, pool, node, HR_REASON_RECLAIMED, down_us);
   return status == HR_OK ? hr__market_warn_residents(engine, node, down_us) : status;
 }
 
@@ -360,8 +365,7 @@ static int64_t draw_life_us(const struct hr__engine *engine, hr_pool pool, hr_no
 static enum hr_status give_node(struct hr__engine *engine, hr_pool pool, hr_node node) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
   const int64_t now_us = engine->view.now_us;
-  struct hr_event event = hr__node_event(engine, HR_EVENT_ACQUIRE, HR_REASON_NONE, pool, node);
-  hr__notify_observers(engine, &event);
+  hr__notify_observers(engine, hr__node_event(engine, HR_EVENT_ACQUIRE, HR_REASON_NONE, pool, node));
   enum hr_status status = hr__schedule(engine, now_us + draw_boot_us(engine, pool, node), HR__PENDING_NODE_UP, node.id);
   int64_t life_us = draw_life_us(engine, pool, node);
   self->dies_us = life_us == HR_NEVER_US ? HR_NEVER_US : now_us + life_us;
@@ -491,8 +495,7 @@ static enum hr_status begin_elastic(struct hr__engine *engine, hr_pool pool) {
     hr__cluster_set_obtainable(&engine->cluster, pool, n_nodes);
     return HR_OK;
   }
-  market->hit = hr_arena_alloc(&engine->arena, n_nodes * sizeof *market->hit);
-  if (!market->hit) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, market->hit, n_nodes)) return hr__out_of_memory(engine);
   hr__level_source_init(&market->levels, spot, n_nodes, engine->config->seed, 0);
   market->floor = lowest_level(spot, n_nodes);
   market->level = hr__level_source_next(&market->levels).level;
@@ -506,9 +509,9 @@ static enum hr_status begin_elastic(struct hr__engine *engine, hr_pool pool) {
 static enum hr_status init(struct hr__engine *engine) {
   uint32_t n_pools = engine->cluster.n_pools;
   if (!engine->cluster.nodes) return HR_OK;
-  engine->markets = hr_arena_alloc(&engine->arena, n_pools * sizeof *engine->markets);
-  engine->residents.first = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->residents.first);
-  if (!engine->markets || !engine->residents.first) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, engine->markets, n_pools) ||
+      !HR__ARENA_ARRAY(&engine->arena, engine->residents.first, engine->cluster.n_nodes))
+    return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_pools; i++) {
     const struct hr__pool *pool = &engine->cluster.pools[i];
     if (!pool->comes_and_goes) continue;
@@ -519,10 +522,6 @@ static enum hr_status init(struct hr__engine *engine) {
     if (status != HR_OK) return status;
   }
   return HR_OK;
-}
-
-static bool is_needed(const struct hr__engine *engine) {
-  return engine->markets;
 }
 
 static void close(struct hr__engine *engine) {
@@ -571,7 +570,7 @@ const struct hr__component hr__component_markets = {
     .disturbs_jobs = true,
     .is_endless = true,
     .init = init,
-    .is_needed = is_needed,
+    .part = offsetof(struct hr__engine, markets),
     .kinds = 1u << HR__PENDING_LEVEL_AHEAD | 1u << HR__PENDING_LEVEL | 1u << HR__PENDING_INTERRUPTION |
              1u << HR__PENDING_NODE_NOTICE | 1u << HR__PENDING_NODE_DOWN | 1u << HR__PENDING_WINDOW_CLOSE |
              1u << HR__PENDING_WINDOW_OPEN | 1u << HR__PENDING_NODE_UP,

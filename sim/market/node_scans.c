@@ -49,10 +49,9 @@ static enum hr_status scan_from(struct hr__engine *engine, int64_t from_us) {
   return hr__schedule(engine, at_us, HR__PENDING_SCAN, 0);
 }
 
-static void note_change(struct hr__engine *engine, const struct hr__scaling_change *change) {
+static void note_change(struct hr__engine *engine, enum hr__change_kind kind, uint32_t entity) {
   struct hr__autoscaler *self = engine->autoscaler;
-  if (change->kind == HR__CHANGE_NODE_UP || change->kind == HR__CHANGE_NODE_DOWN)
-    self->unneeded_since_us[change->node] = -1;
+  if (kind == HR__CHANGE_NODE_UP || kind == HR__CHANGE_NODE_DOWN) self->unneeded_since_us[entity] = -1;
   if (scan_from(engine, engine->view.now_us) != HR_OK) self->lacks_memory = true;
 }
 
@@ -406,12 +405,10 @@ static enum hr_status grow(struct hr__engine *engine, bool *grew) {
 /* Reserves room on other nodes that are up or booting for the jobs of a node. Stops, and returns false, at the first
    job that does not fit. */
 static bool place_jobs_of(struct hr__engine *engine, uint32_t node) {
-  const struct hr__residents *residents = &engine->residents;
-  for (uint32_t link = residents->first[node]; link; link = residents->links[link - 1].next) {
-    const hr_job job = residents->links[link - 1].job;
+  HR__EACH_RESIDENT(engine, node, link) {
+    const hr_job job = hr__resident(engine, link);
     const struct hr__pod_kind *kind = hr__node_demand_kind(engine, job);
-    struct hr_slice one;
-    const struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+    const struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
     bool fits = false;
     for (uint32_t i = 0; i < placement.n_slices; i++)
       if (placement.slices[i].node.id != node) return false; /* the job has other nodes, too */
@@ -618,18 +615,11 @@ static bool create(struct hr__engine *engine) {
   const struct hr_autoscaler_spec *spec = self->spec;
   struct hr_arena *arena = &engine->arena;
   const size_t n_pools = engine->cluster.n_pools, n_nodes = engine->cluster.n_nodes;
-  self->groups = hr_arena_alloc(arena, n_pools * sizeof *self->groups);
-  self->options = hr_arena_alloc(arena, n_pools * sizeof *self->options);
-  self->option_pool = hr_arena_alloc(arena, n_pools * sizeof *self->option_pool);
-  self->kept = hr_arena_alloc(arena, n_pools * sizeof *self->kept);
-  self->scores = hr_arena_alloc(arena, n_pools * sizeof *self->scores);
-  self->deletions = hr_arena_alloc(arena, n_pools * sizeof *self->deletions);
-  self->packed = hr_arena_alloc(arena, (n_nodes + 2) * sizeof *self->packed);
-  self->unneeded_since_us = hr_arena_alloc(arena, n_nodes * sizeof *self->unneeded_since_us);
-  self->is_unneeded = hr_arena_alloc(arena, n_nodes * sizeof *self->is_unneeded);
-  self->quotas = hr_arena_alloc(arena, (spec->n_quotas + 1) * sizeof *self->quotas);
-  if (!self->groups || !self->options || !self->option_pool || !self->kept || !self->scores || !self->deletions ||
-      !self->packed || !self->unneeded_since_us || !self->is_unneeded || !self->quotas)
+  if (!HR__ARENA_ARRAY(arena, self->groups, n_pools) || !HR__ARENA_ARRAY(arena, self->options, n_pools) ||
+      !HR__ARENA_ARRAY(arena, self->option_pool, n_pools) || !HR__ARENA_ARRAY(arena, self->kept, n_pools) ||
+      !HR__ARENA_ARRAY(arena, self->scores, n_pools) || !HR__ARENA_ARRAY(arena, self->deletions, n_pools) ||
+      !HR__ARENA_ARRAY(arena, self->packed, n_nodes + 2) || !HR__ARENA_ARRAY(arena, self->unneeded_since_us, n_nodes) ||
+      !HR__ARENA_ARRAY(arena, self->is_unneeded, n_nodes) || !HR__ARENA_ARRAY(arena, self->quotas, spec->n_quotas))
     return false;
   for (uint32_t i = 0; i < spec->n_quotas; i++)
     self->quotas[i] = (struct hr__ca_quota){HR__CA_ALL_GROUPS,

@@ -39,17 +39,23 @@ struct hr__known_step {
   hr_amount sum; /* the integral from the start of the run to `from_us` */
 };
 
+/* Parts of a pool with a constant power: the nodes in a state without jobs, and the other equipment. */
+enum part { PART_BOOT, PART_SUSPENDED, PART_DOWN, PART_ASLEEP, PART_OTHER, N_PARTS };
+static const enum hr_energy_use use_of[N_PARTS] = {
+    HR_ENERGY_BOOT, HR_ENERGY_BOOT, HR_ENERGY_DOWN, HR_ENERGY_DOWN, HR_ENERGY_OTHER,
+};
+
 /* The meter of a pool. The power of the pool is the power of the GPUs in use, plus idle_rate times the number of free
-   milli-GPUs, plus the rates of the other states times the numbers of nodes in these states, plus other_rate. */
+   milli-GPUs, plus the power of the other parts. */
 struct hr__pool_meter {
   const struct hr__metered_pool *of; /* of->spec is NULL: the power of the pool is unknown */
-  struct hr__watts idle_rate, boot_rate, down_rate, suspend_rate, sleep_rate, other_rate;
-  struct hr__watts added_rate; /* the default rate of jobs minus idle_rate */
+  struct hr__watts idle_rate;
+  struct hr__watts rate[N_PARTS]; /* of one node; PART_OTHER: of all other equipment */
+  struct hr__watts added_rate;    /* the default rate of jobs minus idle_rate */
   struct hr__watts power;
   struct hr__watts extra; /* the power of GPUs in use, minus busy_milli times the default rate */
   uint64_t busy_milli;
-  /* number of nodes that are on, are booting, are off, are being suspended, and are asleep */
-  uint32_t n_on, n_boot, n_down, n_suspended, n_asleep;
+  uint32_t n_on, n_in[N_PARTS];       /* number of nodes; n_in[PART_OTHER] is 1 */
   struct hr__span touched, nodes;     /* when the pool, and the accounts of its nodes, were last settled */
   struct hr__span busy_time, on_time; /* time * milli-GPUs in use, and time * milli-GPUs of nodes that are on */
   struct hr_energy extra_energy;      /* the integral of `extra` */
@@ -217,6 +223,11 @@ static bool battery_is_valid(const struct hr__battery *battery, hr_amount site) 
 
 /* ---- Meter: accounts -------------------------------------------------------------------------------- */
 
+/* Returns the integral of a series from its first stamp to `at_us`. */
+static hr_amount sum_until(const struct hr_series *series, int64_t at_us) {
+  return hr_series_between(series, hr_series_first_us(series), at_us);
+}
+
 /* Returns the integral of a series from the start of the run until now. `*step`: the step of the last call, which is
    updated. */
 static hr_amount integral_now(const struct hr_series *series, int64_t begin_us, hr_amount before, int64_t now_us,
@@ -226,7 +237,7 @@ static hr_amount integral_now(const struct hr_series *series, int64_t begin_us, 
     *step = (struct hr__known_step){.from_us = at_us,
                                     .until_us = hr_series_next_us(series, at_us),
                                     .value = hr_series_at(series, at_us),
-                                    .sum = hr_series_between(series, hr_series_first_us(series), at_us) - before};
+                                    .sum = sum_until(series, at_us) - before};
   return step->sum + (hr_amount)step->value * (at_us - step->from_us);
 }
 
@@ -298,11 +309,8 @@ static void settle_nodes(struct hr__engine *engine, hr_pool pool) {
   settle_pool(engine, pool);
   const struct hr__span now = *now_of(engine, meter);
   hr__span_add(&meter->on_time, &meter->nodes, &now, (int64_t)meter->n_on * meter->of->gpus * MILLI);
-  energy_add_units(&use[HR_ENERGY_BOOT], &meter->boot_rate, &meter->nodes, &now, meter->n_boot);
-  energy_add_units(&use[HR_ENERGY_BOOT], &meter->suspend_rate, &meter->nodes, &now, meter->n_suspended);
-  energy_add_units(&use[HR_ENERGY_DOWN], &meter->down_rate, &meter->nodes, &now, meter->n_down);
-  energy_add_units(&use[HR_ENERGY_DOWN], &meter->sleep_rate, &meter->nodes, &now, meter->n_asleep);
-  energy_add_units(&use[HR_ENERGY_OTHER], &meter->other_rate, &meter->nodes, &now, 1);
+  for (unsigned i = 0; i < N_PARTS; i++)
+    energy_add_units(&use[use_of[i]], &meter->rate[i], &meter->nodes, &now, meter->n_in[i]);
   use[HR_ENERGY_JOBS] = meter_energy_of_jobs(meter);
   use[HR_ENERGY_IDLE] = (struct hr_energy){0};
   energy_add_units(&use[HR_ENERGY_IDLE], &meter->idle_rate, &meter->busy_time, &meter->on_time, 1);
@@ -321,11 +329,7 @@ static struct hr__watts meter_power(const struct hr__pool_meter *meter) {
   struct hr__watts power = meter_busy_power(meter);
   int64_t free_milli = (int64_t)meter->n_on * meter->of->gpus * MILLI - (int64_t)meter->busy_milli;
   hr__watts_add(&power, &meter->idle_rate, free_milli);
-  hr__watts_add(&power, &meter->boot_rate, meter->n_boot);
-  hr__watts_add(&power, &meter->down_rate, meter->n_down);
-  hr__watts_add(&power, &meter->suspend_rate, meter->n_suspended);
-  hr__watts_add(&power, &meter->sleep_rate, meter->n_asleep);
-  hr__watts_add(&power, &meter->other_rate, 1);
+  for (unsigned i = 0; i < N_PARTS; i++) hr__watts_add(&power, &meter->rate[i], meter->n_in[i]);
   return power;
 }
 
@@ -394,7 +398,7 @@ static bool has_default_rate(const struct hr__engine *engine, hr_job job) {
 static enum hr_status begin_attempt(struct hr__engine *engine, hr_job job, hr_pool pool, uint64_t milli) {
   struct hr__job_energy *energy = engine->energy;
   const int64_t now_us = engine->view.now_us;
-  const uint64_t known_milli = engine->gpu_milli ? engine->gpu_milli[job.id] : hr__job_gpu_milli(engine->trace, job);
+  const uint64_t known_milli = hr__job_milli(engine, job);
   if (energy->place[job.id] == 0 && engine->start_us[job.id] == now_us && engine->speeds.level == 0 &&
       milli == known_milli) {
     energy->place[job.id] = 1 + engine->first_pool + pool.id;
@@ -496,14 +500,12 @@ int64_t hr__power_at_level(const struct hr__engine *engine, uint32_t level) {
 static enum hr_status settle_residents(struct hr__engine *engine, hr_pool pool, uint32_t node) {
   const struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   enum hr_status status = HR_OK;
-  for (uint32_t link = engine->residents.first[node]; link && status == HR_OK;
-       link = engine->residents.links[link - 1].next) {
-    hr_job job = engine->residents.links[link - 1].job;
-    struct hr_slice one;
-    struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  HR__EACH_RESIDENT(engine, node, link) {
+    hr_job job = hr__resident(engine, link);
+    struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
     uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
     struct hr__watts power = meter_job_power(engine, job, meter, milli);
-    status = settle_job(engine, job, pool, &power);
+    if (status == HR_OK) status = settle_job(engine, job, pool, &power);
   }
   return status;
 }
@@ -532,13 +534,15 @@ enum hr_status hr__power_set_level(struct hr__engine *engine, uint32_t level) {
 static void meter_count_nodes(const struct hr__engine *engine, hr_pool number, struct hr__pool_meter *meter) {
   const struct hr__pool *pool = &engine->cluster.pools[number.id];
   meter->n_on = pool->spec->nodes;
-  meter->n_boot = meter->n_down = 0;
+  meter->n_in[PART_OTHER] = 1;
   if (!pool->comes_and_goes) return;
   meter->n_on = pool->n_in[HR_NODE_UP] + pool->n_in[HR_NODE_CLOSING];
-  meter->n_boot = pool->n_in[HR_NODE_BOOTING] - pool->n_queued;
-  meter->n_suspended = engine->standby ? hr__standby_count(engine, number, false) : 0;
-  meter->n_asleep = engine->standby ? hr__standby_count(engine, number, true) : 0;
-  meter->n_down = pool->n_in[HR_NODE_OFF] + pool->n_queued - meter->n_suspended - meter->n_asleep;
+  const uint32_t n_suspended = engine->standby ? hr__standby_count(engine, number, false) : 0,
+                 n_asleep = engine->standby ? hr__standby_count(engine, number, true) : 0;
+  meter->n_in[PART_BOOT] = pool->n_in[HR_NODE_BOOTING] - pool->n_queued;
+  meter->n_in[PART_SUSPENDED] = n_suspended;
+  meter->n_in[PART_ASLEEP] = n_asleep;
+  meter->n_in[PART_DOWN] = pool->n_in[HR_NODE_OFF] + pool->n_queued - n_suspended - n_asleep;
 }
 
 void hr__power_before_node(struct hr__engine *engine, hr_pool pool) {
@@ -569,8 +573,7 @@ struct checked {
 };
 
 static void add_running(const struct hr__engine *engine, hr_job job, struct checked *pools) {
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   const struct hr__pool_meter *meter = &engine->power->pools[placement.pool.id];
   struct checked *pool = &pools[placement.pool.id];
   uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
@@ -622,11 +625,7 @@ static enum hr_status check_pool(const struct hr__engine *engine, hr_pool pool, 
   struct hr_energy jobs = energy_of_jobs_until(meter, &now);
   energy_sum(&rest, &jobs, -1);
   energy_add_units(&rest, &meter->idle_rate, &on_time, &busy_time, 1);
-  energy_add_units(&rest, &meter->boot_rate, &now, &meter->nodes, meter->n_boot);
-  energy_add_units(&rest, &meter->down_rate, &now, &meter->nodes, meter->n_down);
-  energy_add_units(&rest, &meter->suspend_rate, &now, &meter->nodes, meter->n_suspended);
-  energy_add_units(&rest, &meter->sleep_rate, &now, &meter->nodes, meter->n_asleep);
-  energy_add_units(&rest, &meter->other_rate, &now, &meter->nodes, 1);
+  for (unsigned i = 0; i < N_PARTS; i++) energy_add_units(&rest, &meter->rate[i], &now, &meter->nodes, meter->n_in[i]);
   if (!is_zero(&rest)) return hr__broken(engine, "pool '%s': the uses of energy do not add up to its meter", name);
   energy_sum(&jobs, &meter->attempts, -1);
   energy_sum(&jobs, &found->open, -1);
@@ -663,11 +662,6 @@ static enum hr_status meter_check(const struct hr__engine *engine, const struct 
 
 /* ---- Meter: start and end of a run ------------------------------------------------------------------ */
 
-/* Returns the integral of a series from its first stamp to `at_us`. */
-static hr_amount sum_until(const struct hr_series *series, int64_t at_us) {
-  return hr_series_between(series, hr_series_first_us(series), at_us);
-}
-
 /* Sets the series of a pool, and the rates of embodied carbon. Nodes that are off have embodied carbon, too, except in
    elastic pools, where they belong to other users. */
 static void set_electricity(const struct hr__engine *engine, const struct hr_electricity *known,
@@ -684,9 +678,8 @@ static void set_electricity(const struct hr__engine *engine, const struct hr_ele
   /* micrograms of a GPU are nanograms of a milli-GPU */
   int64_t rate = (int64_t)((hr_amount)known->embodied_ug * ATTOGRAMS_PER_NANOGRAM / known->life_us);
   of->default_rate.embodied = meter->idle_rate.embodied = rate;
-  meter->boot_rate.embodied = rate * meter->of->gpus * MILLI;
-  if (!is_elastic) meter->down_rate.embodied = rate * meter->of->gpus * MILLI;
-  meter->suspend_rate.embodied = meter->sleep_rate.embodied = rate * meter->of->gpus * MILLI;
+  for (unsigned i = 0; i < PART_OTHER; i++)
+    if (i != PART_DOWN || !is_elastic) meter->rate[i].embodied = rate * meter->of->gpus * MILLI;
 }
 
 static void init_pool(struct hr__engine *engine, hr_pool pool) {
@@ -699,13 +692,13 @@ static void init_pool(struct hr__engine *engine, hr_pool pool) {
   if (!spec || from->spec->nodes == 0) return;
   of->spec = spec;
   of->gpus = from->spec->gpus_per_node;
-  of->default_rate = hr__busy_rate(spec, of->gpus, HR__NO_FRACTION);
+  of->default_rate = hr__busy_rate_at(spec, of->gpus, 0, HR__NO_FRACTION);
   meter->idle_rate = hr__idle_rate(spec, of->gpus);
-  meter->boot_rate = hr__node_rate(spec, spec->boot_w);
-  if (!is_elastic) meter->down_rate = hr__node_rate(spec, spec->down_w);
-  meter->suspend_rate = hr__node_rate(spec, spec->sleep.suspend_w);
-  meter->sleep_rate = hr__node_rate(spec, spec->sleep.sleep_w);
-  meter->other_rate = hr__other_rate(spec);
+  meter->rate[PART_BOOT] = hr__node_rate(spec, spec->boot_w);
+  meter->rate[PART_SUSPENDED] = hr__node_rate(spec, spec->sleep.suspend_w);
+  if (!is_elastic) meter->rate[PART_DOWN] = hr__node_rate(spec, spec->down_w);
+  meter->rate[PART_ASLEEP] = hr__node_rate(spec, spec->sleep.sleep_w);
+  meter->rate[PART_OTHER] = hr__other_rate(spec);
   set_electricity(engine, from->spec->electricity, meter, of, is_elastic);
   meter->added_rate = of->default_rate;
   hr__watts_add(&meter->added_rate, &meter->idle_rate, -1);
@@ -716,8 +709,7 @@ static void init_pool(struct hr__engine *engine, hr_pool pool) {
 /* Returns false if memory is exhausted. */
 static bool init_battery(struct hr__engine *engine, struct hr__pool_meter *meter) {
   if (!meter->of->spec || !meter->of->carbon || !(meter->of->spec->battery.capacity_kwh > 0)) return true;
-  meter->battery = hr_arena_alloc(&engine->arena, sizeof *meter->battery);
-  if (!meter->battery) return false;
+  if (!HR__ARENA_ARRAY(&engine->arena, meter->battery, 1)) return false;
   battery_init(meter->battery, &meter->of->spec->battery);
   return true;
 }
@@ -742,36 +734,29 @@ static enum hr_status init(struct hr__engine *engine) {
   const struct hr_cluster_spec *cluster = engine->config->cluster;
   if (!hr_cluster_spec_metered(cluster)) return HR_OK;
   if (engine->whole && !engine->whole->power) {
-    engine->whole->power = hr_arena_alloc(&engine->whole->arena, sizeof *engine->whole->power);
-    if (!engine->whole->power) return hr__out_of_memory(engine);
+    if (!HR__ARENA_ARRAY(&engine->whole->arena, engine->whole->power, 1)) return hr__out_of_memory(engine);
   }
   struct hr__power *self = hr_arena_alloc(&engine->arena, sizeof *self);
   if (!self) return hr__out_of_memory(engine);
   engine->power = self;
-  self->pools = hr_arena_alloc(&engine->arena, cluster->n_pools * sizeof *self->pools);
-  if (!self->pools || !make_job_energy(engine)) return hr__out_of_memory(engine);
+  if (!HR__ARENA_ARRAY(&engine->arena, self->pools, cluster->n_pools) || !make_job_energy(engine))
+    return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     struct hr__pool_meter *meter = &self->pools[i];
     init_pool(engine, (hr_pool){i});
     if (!init_battery(engine, meter)) return hr__out_of_memory(engine);
     if (!meter->of->spec || !meter->of->spec->budget_caps) continue;
-    meter->busy_at = hr_arena_alloc(&engine->arena, (HR__CAP_LEVELS + 1) * sizeof *meter->busy_at);
-    if (!meter->busy_at) return hr__out_of_memory(engine);
+    if (!HR__ARENA_ARRAY(&engine->arena, meter->busy_at, HR__CAP_LEVELS + 1)) return hr__out_of_memory(engine);
   }
   return HR_OK;
-}
-
-static bool is_needed(const struct hr__engine *engine) {
-  return engine->power;
 }
 
 /* Adds the energy of a running job at the end of the run. Undisturbed jobs need nothing: their energy is computed from
    their starts. */
 static void close_job(struct hr__engine *engine, hr_job job) {
-  struct hr_slice one;
   if (engine->state[job.id] != HR_JOB_RUNNING || !hr__engine_has(engine, job)) return;
   if (!hr__job_energy_has_row(engine->energy, job)) return;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   const struct hr__pool_meter *meter = &engine->power->pools[placement.pool.id];
   uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
   if (!meter->of->spec || milli == 0) return;
@@ -870,7 +855,7 @@ int64_t hr__power_carbon_mg_h(const struct hr__engine *engine) {
 
 const struct hr__component hr__component_power = {
     .init = init,
-    .is_needed = is_needed,
+    .part = offsetof(struct hr__engine, power),
     .submit = submit,
     .start = start,
     .stop = stop,

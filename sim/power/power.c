@@ -14,6 +14,7 @@
 #include "sim/power/power.h"
 
 #include "base/containers.h"
+#include "base/text.h"
 #include "headroom/unstable/series.h"
 #include "sim/engine/engine.h"
 
@@ -93,7 +94,18 @@ static struct hr_power_cap effect_of_limit(const struct hr_power_spec *spec, dou
                                .power_ratio = high->power_ratio + part * (low->power_ratio - high->power_ratio)};
 }
 
-struct hr__power_limit hr__power_limit_at(const struct hr_power_spec *spec, double cap_w, uint32_t fraction_ppm) {
+/* Returns the power limit of a GPU of a pool at a level, in watts; 0: no limit. */
+static double limit_w(const struct hr_power_spec *spec, uint32_t level) {
+  double most_w = spec->gpu_max_w, least_w = spec->n_caps ? spec->caps[spec->n_caps - 1].limit_w : most_w;
+  if (level == 0) return spec->gpu_cap_w;
+  if (spec->gpu_cap_w > 0 && spec->gpu_cap_w < most_w) most_w = spec->gpu_cap_w;
+  if (least_w < spec->gpu_idle_w) least_w = spec->gpu_idle_w;
+  if (least_w > most_w) least_w = most_w;
+  return most_w - (most_w - least_w) * level / HR__CAP_LEVELS;
+}
+
+struct hr__power_limit hr__power_limit_at(const struct hr_power_spec *spec, uint32_t level, uint32_t fraction_ppm) {
+  const double cap_w = limit_w(spec, level);
   struct hr__power_limit limit = {1000000, gpu_watts(spec, fraction_ppm)};
   if (!(cap_w > 0) || limit.gpu_w <= cap_w) return limit;
   struct hr_power_cap effect = spec->n_caps ? effect_of_limit(spec, cap_w) : (struct hr_power_cap){0, 1, 1};
@@ -104,21 +116,8 @@ struct hr__power_limit hr__power_limit_at(const struct hr_power_spec *spec, doub
   return limit;
 }
 
-struct hr__power_limit hr__power_limit(const struct hr_power_spec *spec, uint32_t fraction_ppm) {
-  return hr__power_limit_at(spec, spec->gpu_cap_w, fraction_ppm);
-}
-
-double hr__cap_w(const struct hr_power_spec *spec, uint32_t level) {
-  double most_w = spec->gpu_max_w, least_w = spec->n_caps ? spec->caps[spec->n_caps - 1].limit_w : most_w;
-  if (level == 0) return spec->gpu_cap_w;
-  if (spec->gpu_cap_w > 0 && spec->gpu_cap_w < most_w) most_w = spec->gpu_cap_w;
-  if (least_w < spec->gpu_idle_w) least_w = spec->gpu_idle_w;
-  if (least_w > most_w) least_w = most_w;
-  return most_w - (most_w - least_w) * level / HR__CAP_LEVELS;
-}
-
 double hr_power_gpu_watts(const struct hr_power_spec *spec) {
-  return hr__power_limit(spec, HR__NO_FRACTION).gpu_w;
+  return hr__power_limit_at(spec, 0, HR__NO_FRACTION).gpu_w;
 }
 
 /* ---- Power of GPUs and nodes: losses and rates ------------------------------------------------------ */
@@ -146,13 +145,9 @@ static struct hr__watts per_milli(const struct hr_power_spec *spec, double gpu_w
   return rate_of(spec, before_losses(spec, output_w, gpus), output_w, 1e6);
 }
 
-struct hr__watts hr__busy_rate(const struct hr_power_spec *spec, uint32_t gpus_per_node, uint32_t fraction_ppm) {
-  return per_milli(spec, hr__power_limit(spec, fraction_ppm).gpu_w, host_watts(spec, fraction_ppm), gpus_per_node);
-}
-
 struct hr__watts hr__busy_rate_at(const struct hr_power_spec *spec, uint32_t gpus_per_node, uint32_t level,
                                   uint32_t fraction_ppm) {
-  double gpu_w = hr__power_limit_at(spec, hr__cap_w(spec, level), fraction_ppm).gpu_w;
+  double gpu_w = hr__power_limit_at(spec, level, fraction_ppm).gpu_w;
   return per_milli(spec, gpu_w, host_watts(spec, fraction_ppm), gpus_per_node);
 }
 
@@ -236,10 +231,8 @@ static void sum_up(struct hr_series *series) {
 struct hr_series *hr_series_create(const int64_t *at_us, const int64_t *micros, uint32_t count, bool repeats) {
   struct hr_series *series = calloc(1, sizeof *series);
   if (!series) return NULL;
-  series->at_us = malloc(count * sizeof *at_us);
-  series->micros = malloc(count * sizeof *micros);
-  series->sums = malloc(count * sizeof *series->sums);
-  if (!series->at_us || !series->micros || !series->sums) {
+  if (!HR__ARRAY_MAKE(series->at_us, count) || !HR__ARRAY_MAKE(series->micros, count) ||
+      !HR__ARRAY_MAKE(series->sums, count)) {
     hr_series_destroy(series);
     return NULL;
   }
@@ -343,8 +336,8 @@ static void seek(const struct hr_series *series, struct hr_series_cursor *cursor
                                       .step = step};
 }
 
-static inline void integrals(const struct hr_series *series, struct hr_series_cursor *cursor, int64_t from_us,
-                             int64_t to_us, hr_amount *from, hr_amount *to) {
+void hr_series_integrals_near(const struct hr_series *series, struct hr_series_cursor *cursor, int64_t from_us,
+                              int64_t to_us, hr_amount *from, hr_amount *to) {
   enum { STEPS = 4 };
   if (cursor->series != series || from_us < cursor->from_us || from_us >= cursor->until_us)
     seek(series, cursor, from_us);
@@ -361,21 +354,16 @@ static inline void integrals(const struct hr_series *series, struct hr_series_cu
     *to = sum_to(series, to_us);
 }
 
-void hr_series_integrals_near(const struct hr_series *series, struct hr_series_cursor *cursor, int64_t from_us,
-                              int64_t to_us, hr_amount *from, hr_amount *to) {
-  integrals(series, cursor, from_us, to_us, from, to);
-}
-
 void hr_series_integrals(const struct hr_series *series, int64_t from_us, int64_t to_us, hr_amount *from,
                          hr_amount *to) {
   struct hr_series_cursor cursor = {0};
-  integrals(series, &cursor, from_us, to_us, from, to);
+  hr_series_integrals_near(series, &cursor, from_us, to_us, from, to);
 }
 
 hr_amount hr_series_between_near(const struct hr_series *series, struct hr_series_cursor *cursor, int64_t from_us,
                                  int64_t to_us) {
   hr_amount from, to;
-  integrals(series, cursor, from_us, to_us, &from, &to);
+  hr_series_integrals_near(series, cursor, from_us, to_us, &from, &to);
   return to - from;
 }
 
@@ -391,12 +379,7 @@ hr_amount hr_series_between(const struct hr_series *series, int64_t from_us, int
 
 /* ---- Step series: electricity of a pool ------------------------------------------------------------- */
 
-#define WORD(name, text) text,
-static const char *const signals[] = {HR_CARBON_SIGNAL_TABLE(WORD)};
-
-const char *hr_carbon_signal_name(enum hr_carbon_signal signal) {
-  return signals[signal];
-}
+HR__NAME_FUNCTION(hr_carbon_signal_name, enum hr_carbon_signal, HR_CARBON_SIGNAL_TABLE)
 
 int64_t hr_series_begin_us(const struct hr_series *series, int64_t start_us, const struct hr_trace *trace) {
   if (start_us == HR_NEVER_US) start_us = trace->dated ? 0 : hr_series_first_us(series);
@@ -526,7 +509,7 @@ struct hr_energy hr_view_energy(const struct hr_view *view, hr_job job) {
   if (engine->state[job.id] != HR_JOB_COMPLETED) return (struct hr_energy){0};
   int64_t from_us = engine->start_us[job.id];
   int64_t to_us = engine->ended_us ? engine->ended_us[job.id] : from_us + engine->trace->work_us[job.id];
-  uint64_t milli = engine->gpu_milli ? engine->gpu_milli[job.id] : hr__job_gpu_milli(engine->trace, job);
+  uint64_t milli = hr__job_milli(engine, job);
   struct hr__energy_cursor cursor = {0};
   return undisturbed(self, engine->trace, &cursor, job, milli, from_us, to_us);
 }

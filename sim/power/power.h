@@ -96,23 +96,18 @@ struct hr__power_limit {
   double gpu_w;
 };
 
-/* hr__power_limit returns the effect of the power limit of the pool on a job. `fraction_ppm`: the result of
-   hr__power_fraction for the job. hr__power_limit_at returns the effect of the limit `cap_w` instead; 0: no limit. */
-struct hr__power_limit hr__power_limit(const struct hr_power_spec *spec, uint32_t fraction_ppm);
-struct hr__power_limit hr__power_limit_at(const struct hr_power_spec *spec, double cap_w, uint32_t fraction_ppm);
-
 /* The power budget of a cluster can limit the power of GPUs in steps, which are called levels. At level 0, GPUs have
    only the limit of their pool. At the last level, they have the lowest limit with a known effect. */
 enum { HR__CAP_LEVELS = 32 };
-/* Returns the power limit of a GPU of a pool at a level, in watts; 0: no limit. */
-double hr__cap_w(const struct hr_power_spec *spec, uint32_t level);
-/* Returns the power per milli-GPU in use with the limit of a level. */
+/* Returns the effect of the power limit of a level on a job. `fraction_ppm`: the result of hr__power_fraction for the
+   job. */
+struct hr__power_limit hr__power_limit_at(const struct hr_power_spec *spec, uint32_t level, uint32_t fraction_ppm);
+/* hr__busy_rate_at returns the power per milli-GPU in use with the limit of a level, including its share of the host
+   and of the losses. hr__idle_rate returns the power per free milli-GPU. hr__node_rate returns the power of a node that
+   draws `node_w` watts without losses; if this is 0, the result is 0. hr__other_rate returns the constant power of the
+   pool. */
 struct hr__watts hr__busy_rate_at(const struct hr_power_spec *spec, uint32_t gpus_per_node, uint32_t level,
                                   uint32_t fraction_ppm);
-/* hr__busy_rate returns the power per milli-GPU in use, including its share of the host and of the losses.
-   hr__idle_rate returns the power per free milli-GPU. hr__node_rate returns the power of a node that draws `node_w`
-   watts without losses; if this is 0, the result is 0. hr__other_rate returns the constant power of the pool. */
-struct hr__watts hr__busy_rate(const struct hr_power_spec *spec, uint32_t gpus_per_node, uint32_t fraction_ppm);
 struct hr__watts hr__idle_rate(const struct hr_power_spec *spec, uint32_t gpus_per_node);
 struct hr__watts hr__node_rate(const struct hr_power_spec *spec, double node_w);
 struct hr__watts hr__other_rate(const struct hr_power_spec *spec);

@@ -92,11 +92,7 @@ static bool standby_suits(const struct hr__engine *engine, hr_job job, hr_pool p
   const struct hr_cluster *cluster = &engine->cluster;
   uint32_t accept_class = hr_cluster_accept_class(cluster, job), gpus = engine->trace->gpus[job.id];
   if (!hr_cluster_accepts(cluster, accept_class, pool)) return false;
-  if (cluster->pools[pool.id].spec->gpus_per_node >= gpus) return true;
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (cluster->pools[i].spec->gpus_per_node >= gpus && hr_cluster_accepts(cluster, accept_class, (hr_pool){i}))
-      return false;
-  return true;
+  return cluster->pools[pool.id].spec->gpus_per_node >= gpus || !hr__cluster_has_node_for(cluster, accept_class, gpus);
 }
 
 /* ---- Power budget ----------------------------------------------------------------------------------- */
@@ -155,10 +151,6 @@ static int64_t most_nw(const struct hr__engine *engine, const struct hr_pool_spe
   return most;
 }
 
-static int64_t larger(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
-
 static enum hr_status budget_init(struct hr__engine *engine) {
   struct hr__standby *all = engine->standby;
   double budget_w = 0;
@@ -173,12 +165,13 @@ static enum hr_status budget_init(struct hr__engine *engine) {
     if (!spec->power || spec->nodes == 0) continue;
     all->caps = all->caps || spec->power->budget_caps;
     int64_t size_milli = (int64_t)spec->gpus_per_node * 1000, idle = hr__idle_rate(spec->power, spec->gpus_per_node).it;
-    pool->busy_nw = larger(most_nw(engine, spec) - idle, 0);
-    int64_t node_nw = larger((idle + pool->busy_nw) * size_milli, hr__node_rate(spec->power, spec->power->boot_w).it);
+    pool->busy_nw = hr__larger(most_nw(engine, spec) - idle, 0);
+    int64_t node_nw =
+        hr__larger((idle + pool->busy_nw) * size_milli, hr__node_rate(spec->power, spec->power->boot_w).it);
     pool->booted_nw =
-        larger((idle + pool->busy_nw) * size_milli - hr__node_rate(spec->power, spec->power->boot_w).it, 0);
-    pool->repaired_nw = larger(idle * size_milli - hr__node_rate(spec->power, spec->power->down_w).it, 0);
-    pool->wake_nw = larger(node_nw - hr__node_rate(spec->power, spec->power->sleep.sleep_w).it, 0);
+        hr__larger((idle + pool->busy_nw) * size_milli - hr__node_rate(spec->power, spec->power->boot_w).it, 0);
+    pool->repaired_nw = hr__larger(idle * size_milli - hr__node_rate(spec->power, spec->power->down_w).it, 0);
+    pool->wake_nw = hr__larger(node_nw - hr__node_rate(spec->power, spec->power->sleep.sleep_w).it, 0);
   }
   engine->peaks.budget_nw = all->budget_nw;
   engine->peaks.budget_caps = all->caps;
@@ -224,20 +217,15 @@ static bool budget_lets_wake(const struct hr__engine *engine, hr_pool pool) {
 /* ---- Power budget: nodes that are held -------------------------------------------------------------- */
 
 static enum hr_status hold(struct hr__engine *engine, uint32_t pool, uint32_t node) {
-  struct hr_event event =
-      hr__node_event(engine, HR_EVENT_NOTICE, HR_REASON_POWER_BUDGET, (hr_pool){pool}, (hr_node){node});
   standby_set_mode(engine, (hr_node){node}, STANDBY_HELD);
-  hr__market_set_state(engine, (hr_node){node}, HR_NODE_CLOSING);
-  engine->cluster.nodes[node].down_us = HR_NEVER_US;
-  return hr__emit(engine, &event);
+  return hr__market_close(engine, (hr_pool){pool}, (hr_node){node}, HR_REASON_POWER_BUDGET, HR_NEVER_US);
 }
 
 static enum hr_status open_node(struct hr__engine *engine, uint32_t pool, uint32_t node) {
-  struct hr_event event =
-      hr__node_event(engine, HR_EVENT_NODE_UP, HR_REASON_POWER_BUDGET, (hr_pool){pool}, (hr_node){node});
   standby_set_mode(engine, (hr_node){node}, STANDBY_NONE);
   hr__market_set_state(engine, (hr_node){node}, HR_NODE_UP);
-  return hr__emit(engine, &event);
+  return hr__emit(engine,
+                  hr__node_event(engine, HR_EVENT_NODE_UP, HR_REASON_POWER_BUDGET, (hr_pool){pool}, (hr_node){node}));
 }
 
 static bool is_idle(const struct hr__engine *engine, uint32_t node) {
@@ -315,7 +303,7 @@ static enum hr_status open_pool(struct hr__engine *engine, uint32_t pool, bool d
 }
 
 /* Closes idle nodes, or opens held ones, so that the budget suffices even if all free GPUs of open nodes get jobs. */
-static enum hr_status budget_apply(struct hr__engine *engine) {
+enum hr_status hr__standby_before_pass(struct hr__engine *engine) {
   const struct hr__standby *all = engine->standby;
   if (all->budget_nw == 0) return HR_OK;
   find_demand(engine);
@@ -343,15 +331,8 @@ static void budget_settle(struct hr__engine *engine) {
 
 static enum hr_status set_speeds(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
-  for (uint32_t node = 0; node < engine->cluster.n_nodes; node++)
-    for (uint32_t link = engine->residents.first[node]; link && status == HR_OK;
-         link = engine->residents.links[link - 1].next) {
-      hr_job job = engine->residents.links[link - 1].job;
-      struct hr_slice one;
-      struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-      uint32_t speed_ppm = hr__speed_now_ppm(engine, job, &placement);
-      HR__CALL_ACTIVE(engine, status, set_speed, job, speed_ppm);
-    }
+  for (uint32_t node = 0; node < engine->cluster.n_nodes && status == HR_OK; node++)
+    status = hr__sharing_update_node(engine, (hr_node){node}, 0);
   return status;
 }
 
@@ -519,8 +500,7 @@ static enum hr_status wake(struct hr__engine *engine, hr_node node) {
   engine->cluster.nodes[node.id].since_us = engine->view.now_us;
   engine->cluster.nodes[node.id].launches++;
   engine->pool_accounting[pool_of(engine, node).id].wakes++;
-  struct hr_event event = hr__node_event(engine, HR_EVENT_ACQUIRE, HR_REASON_AWAKE, pool_of(engine, node), node);
-  hr__notify_observers(engine, &event);
+  hr__notify_observers(engine, hr__node_event(engine, HR_EVENT_ACQUIRE, HR_REASON_AWAKE, pool_of(engine, node), node));
   return schedule(engine, node, boot_us(engine, node));
 }
 
@@ -598,10 +578,6 @@ static bool must_search(const struct hr__engine *engine) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
     if (all->pools[i].sleep && !all->pools[i].is_wanted) return true;
   return false;
-}
-
-enum hr_status hr__standby_before_pass(struct hr__engine *engine) {
-  return budget_apply(engine);
 }
 
 enum hr_status hr__standby_after_pass(struct hr__engine *engine) {
@@ -702,12 +678,12 @@ static bool is_wanted_by(const struct hr_cluster_spec *cluster) {
 static enum hr_status init(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
   if (!cluster->nodes || !is_wanted_by(engine->config->cluster)) return HR_OK;
-  struct hr__standby *all = hr_arena_alloc(&engine->arena, sizeof *all);
-  if (!all) return hr__out_of_memory(engine);
-  all->nodes = hr_arena_alloc(&engine->arena, cluster->n_nodes * sizeof *all->nodes);
-  all->pools = hr_arena_alloc(&engine->arena, cluster->n_pools * sizeof *all->pools);
+  struct hr__standby *all;
+  if (!HR__ARENA_ARRAY(&engine->arena, all, 1) || !HR__ARENA_ARRAY(&engine->arena, all->nodes, cluster->n_nodes) ||
+      !HR__ARENA_ARRAY(&engine->arena, all->pools, cluster->n_pools))
+    return hr__out_of_memory(engine);
   all->place = hr_arena_alloc_by_job(&engine->arena, engine->trace->n_jobs, sizeof *all->place);
-  if (!all->nodes || !all->pools || !all->place) return hr__out_of_memory(engine);
+  if (!all->place) return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < cluster->n_nodes; i++) all->nodes[i].due_us = HR_NEVER_US;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     all->pools[i].sleep = sleep_of(cluster->pools[i].spec);
@@ -715,10 +691,6 @@ static enum hr_status init(struct hr__engine *engine) {
   }
   engine->standby = all;
   return HR_OK;
-}
-
-static bool is_needed(const struct hr__engine *engine) {
-  return engine->standby;
 }
 
 static enum hr_status begin(struct hr__engine *engine) {
@@ -763,7 +735,7 @@ const struct hr__component hr__component_standby = {
     .disturbs_jobs = true,
     .is_endless = true,
     .init = init,
-    .is_needed = is_needed,
+    .part = offsetof(struct hr__engine, standby),
     .begin = begin,
     .submit = submit,
     .start = start,

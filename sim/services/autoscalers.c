@@ -169,32 +169,18 @@ static int64_t at_start(const struct hr__hpa_policy *policy, const struct hr__hp
          changed_since(history->down, history->n_down, since_us);
 }
 
-int64_t hr__hpa_up_limit(const struct hr__hpa_rules *up, const struct hr__hpa_history *history, int64_t now_us,
-                         int64_t current) {
-  if (up->select == HR__HPA_DISABLED) return current;
-  const bool smallest = up->select == HR__HPA_MIN;
-  int64_t limit = smallest ? INT32_MAX : INT32_MIN;
-  for (uint32_t i = 0; i < up->n_policies; i++) {
-    const struct hr__hpa_policy *policy = &up->policies[i];
-    const int64_t start = at_start(policy, history, now_us, current);
-    const double grown = ceil((double)start * (1 + (double)policy->value / 100));
-    const int64_t allowed = policy->is_percent ? (int64_t)grown : start + policy->value;
-    if (smallest ? allowed < limit : allowed > limit) limit = allowed;
-  }
-  return limit;
-}
-
-int64_t hr__hpa_down_limit(const struct hr__hpa_rules *down, const struct hr__hpa_history *history, int64_t now_us,
-                           int64_t current) {
-  if (down->select == HR__HPA_DISABLED) return current;
-  const bool smallest = down->select == HR__HPA_MIN; /* the smallest change leaves the largest number */
-  int64_t limit = smallest ? INT32_MIN : INT32_MAX;
-  for (uint32_t i = 0; i < down->n_policies; i++) {
-    const struct hr__hpa_policy *policy = &down->policies[i];
-    const int64_t start = at_start(policy, history, now_us, current);
-    const double shrunk = (double)start * (1 - (double)policy->value / 100);
-    const int64_t allowed = policy->is_percent ? (int64_t)shrunk : start - policy->value;
-    if (smallest ? allowed > limit : allowed < limit) limit = allowed;
+int64_t hr__hpa_limit(const struct hr__hpa_rules *rules, const struct hr__hpa_history *history, int64_t now_us,
+                      int64_t current, bool is_up) {
+  if (rules->select == HR__HPA_DISABLED) return current;
+  /* the smallest change downwards leaves the largest number */
+  const bool least = (rules->select == HR__HPA_MIN) == is_up;
+  int64_t limit = least ? INT32_MAX : INT32_MIN;
+  for (uint32_t i = 0; i < rules->n_policies; i++) {
+    const struct hr__hpa_policy *policy = &rules->policies[i];
+    const int64_t start = at_start(policy, history, now_us, current), change = is_up ? policy->value : -policy->value;
+    const double scaled = (double)start * (1 + (double)change / 100);
+    const int64_t allowed = policy->is_percent ? (int64_t)(is_up ? ceil(scaled) : scaled) : start + change;
+    if (least ? allowed < limit : allowed > limit) limit = allowed;
   }
   return limit;
 }
@@ -203,13 +189,13 @@ struct hr__hpa_limited hr__hpa_limit_rate(const struct hr__hpa_rules *up, const 
                                           const struct hr__hpa_history *history, int64_t now_us, int64_t current,
                                           int64_t desired, struct hr__hpa_limits limits) {
   if (desired > current) {
-    int64_t limit = hr__hpa_up_limit(up, history, now_us, current);
+    int64_t limit = hr__hpa_limit(up, history, now_us, current, true);
     if (limit < current) limit = current;
     const bool by_rate = limits.max > limit;
     const int64_t most = by_rate ? limit : limits.max;
     if (desired > most) return (struct hr__hpa_limited){most, by_rate ? "ScaleUpLimit" : "TooManyReplicas"};
   } else if (desired < current) {
-    int64_t limit = hr__hpa_down_limit(down, history, now_us, current);
+    int64_t limit = hr__hpa_limit(down, history, now_us, current, false);
     if (limit > current) limit = current;
     const bool by_rate = limits.min < limit;
     const int64_t least = by_rate ? limit : limits.min;

@@ -166,11 +166,9 @@ struct hr__hpa_limited hr__hpa_stabilize(const struct hr__hpa_rules *up, const s
 struct hr__hpa_limited hr__hpa_limit_rate(const struct hr__hpa_rules *up, const struct hr__hpa_rules *down,
                                           const struct hr__hpa_history *history, int64_t now_us, int64_t current,
                                           int64_t desired, struct hr__hpa_limits limits);
-/* Return the highest and the lowest number that the rules allow now. */
-int64_t hr__hpa_up_limit(const struct hr__hpa_rules *up, const struct hr__hpa_history *history, int64_t now_us,
-                         int64_t current);
-int64_t hr__hpa_down_limit(const struct hr__hpa_rules *down, const struct hr__hpa_history *history, int64_t now_us,
-                           int64_t current);
+/* Returns the highest (`is_up`) or the lowest number that the rules of one direction allow now. */
+int64_t hr__hpa_limit(const struct hr__hpa_rules *rules, const struct hr__hpa_history *history, int64_t now_us,
+                      int64_t current, bool is_up);
 /* Applies both steps: stabilization, then the limits. */
 static inline int64_t hr__hpa_normalize(const struct hr__hpa_rules *up, const struct hr__hpa_rules *down,
                                         struct hr__hpa_history *history, int64_t now_us, int64_t current,

@@ -88,9 +88,12 @@ struct hr__phase_replicas {
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
 
-static bool is_before(const struct event *a, const struct event *b) {
-  return a->at_ms < b->at_ms || (a->at_ms <= b->at_ms && a->number < b->number);
+static bool is_before(const void *self, struct event a, struct event b) {
+  (void)self;
+  return a.at_ms < b.at_ms || (a.at_ms <= b.at_ms && a.number < b.number);
 }
+
+HR__HEAP(events, struct event, is_before)
 
 /* Schedules an event, and returns its number; 0: memory is exhausted. */
 static uint64_t schedule(struct hr__phase_replicas *all, double at_ms, uint32_t worker, uint32_t id) {
@@ -99,24 +102,15 @@ static uint64_t schedule(struct hr__phase_replicas *all, double at_ms, uint32_t 
     return 0;
   }
   const struct event event = {at_ms, ++all->n_events, worker, id};
-  uint32_t at = all->n_heap++;
-  for (; at > 0 && is_before(&event, &all->heap[(at - 1) / 2]); at = (at - 1) / 2)
-    all->heap[at] = all->heap[(at - 1) / 2];
-  all->heap[at] = event;
+  events_rise(all->heap, all->n_heap++, event, NULL);
   return event.number;
 }
 
 static struct event next_event(struct hr__phase_replicas *all) {
-  const struct event top = all->heap[0], last = all->heap[--all->n_heap];
-  uint32_t at = 0;
-  for (uint32_t child = 1; child < all->n_heap; child = 2 * at + 1) {
-    if (child + 1 < all->n_heap && is_before(&all->heap[child + 1], &all->heap[child])) child++;
-    if (!is_before(&all->heap[child], &last)) break;
-    all->heap[at] = all->heap[child];
-    at = child;
-  }
-  all->heap[at] = last;
-  return top;
+  const struct event first = all->heap[0];
+  all->n_heap--;
+  events_sink(all->heap, all->n_heap, all->heap[all->n_heap], NULL);
+  return first;
 }
 
 /* Returns whether the worker or the transfer of an event does not exist any more. */
@@ -549,13 +543,9 @@ struct hr__phase_replicas *hr__phases_open(const struct hr__phase_config *config
                                      .result = config->result,
                                      .stages = stages,
                                      .n_heads = config->n_heads,
-                                     .n_workers = (uint32_t)n_workers,
-                                     .workers = calloc(n_workers + 1, sizeof *all->workers),
-                                     .is_ready = calloc((size_t)config->n_replicas + 1, sizeof *all->is_ready),
-                                     .heap_capacity = (uint32_t)n_workers + 1,
-                                     .heap = calloc(n_workers + 1, sizeof *all->heap),
-                                     .states = calloc((size_t)config->most + 1, sizeof *all->states)};
-  if (!all->workers || !all->is_ready || !all->heap || !all->states) {
+                                     .n_workers = (uint32_t)n_workers};
+  if (!HR__ARRAY_MAKE(all->workers, n_workers) || !HR__ARRAY_MAKE(all->is_ready, config->n_replicas) ||
+      !HR__ARRAY_MAKE(all->states, config->most)) {
     hr__phases_close(all);
     return NULL;
   }

@@ -21,6 +21,7 @@
 
 #include "sim/services/service.h"
 
+#include "base/containers.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -353,30 +354,12 @@ void hr__end_dynamic(struct hr__replica *replica, hr__sequence_event *event, voi
 
 /* ---- Engines: single -------------------------------------------------------------------------------- */
 
-static bool is_earlier(const struct hr__due *a, const struct hr__due *b) {
-  return a->at < b->at || (a->at <= b->at && a->id < b->id);
+static bool is_earlier(const void *self, struct hr__due a, struct hr__due b) {
+  (void)self;
+  return a.at < b.at || (a.at <= b.at && a.id < b.id);
 }
 
-static void push_due(struct hr__replica *replica, struct hr__due due) {
-  uint32_t at = replica->n_due++;
-  for (; at > 0 && is_earlier(&due, &replica->due[(at - 1) / 2]); at = (at - 1) / 2)
-    replica->due[at] = replica->due[(at - 1) / 2];
-  replica->due[at] = due;
-}
-
-static struct hr__due pop_due(struct hr__replica *replica) {
-  struct hr__due *heap = replica->due;
-  const struct hr__due top = heap[0], last = heap[--replica->n_due];
-  uint32_t at = 0;
-  for (uint32_t child = 1; child < replica->n_due; child = 2 * at + 1) {
-    if (child + 1 < replica->n_due && is_earlier(&heap[child + 1], &heap[child])) child++;
-    if (!is_earlier(&heap[child], &last)) break;
-    heap[at] = heap[child];
-    at = child;
-  }
-  heap[at] = last;
-  return top;
-}
+HR__HEAP(dues, struct hr__due, is_earlier)
 
 /* first_work returns the work of a request up to its first token, and later_work the work from there to its last token.
    Both are in ticks of one server. */
@@ -410,7 +393,8 @@ static void form_single(struct hr__replica *replica) {
   while (replica->waiting.count && replica->n_due < most) {
     const uint32_t id = admit(replica);
     const double begin = rules->shares ? replica->done_ticks : (double)replica->begin_ticks;
-    push_due(replica, (struct hr__due){begin + (double)first_work(replica, id), id, true});
+    const struct hr__due due = {begin + (double)first_work(replica, id), id, true};
+    dues_rise(replica->due, replica->n_due++, due, NULL);
   }
   if (!replica->n_due) return;
   const double rest = rules->shares ? (replica->due[0].at - replica->done_ticks) / rate(replica)
@@ -423,14 +407,16 @@ void hr__end_single(struct hr__replica *replica, hr__sequence_event *event, void
   replica->done_ticks += (double)(replica->end_ticks - replica->begin_ticks) * rate(replica);
   const double now = shares ? replica->done_ticks : (double)replica->end_ticks;
   while (replica->n_due && replica->due[0].at <= now + 1e-3) {
-    struct hr__due due = pop_due(replica);
+    struct hr__due due = replica->due[0];
+    replica->n_due--;
+    dues_sink(replica->due, replica->n_due, replica->due[replica->n_due], NULL);
     const int64_t later = due.is_first ? later_work(replica, hr__sequence_of(replica, due.id)) : 0;
     const bool is_first = due.is_first;
     event(context, due.id, is_first, later == 0);
     replica->iterations += is_first;
     due.is_first = false;
     due.at += (double)later;
-    if (later) push_due(replica, due);
+    if (later) dues_rise(replica->due, replica->n_due++, due, NULL);
   }
 }
 

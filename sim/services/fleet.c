@@ -59,30 +59,18 @@ static uint32_t find_name(const struct hr_names *names, const char *text) {
   return HR_NONE;
 }
 
-/* Returns the text of a service for a set of names; NULL: none. */
-typedef const char *service_text(const struct hr_service *service);
-static const char *text_of_tenant(const struct hr_service *service) {
-  return service->tenant;
-}
-static const char *text_of_name(const struct hr_service *service) {
-  return service->name;
-}
-static const char *text_of_model(const struct hr_service *service) {
-  return service->model;
-}
-static const char *text_of_gpu_types(const struct hr_service *service) {
-  return service->gpu_types;
-}
-static const char *text_of_regions(const struct hr_service *service) {
-  return service->regions;
-}
-static const char *text_of_mig(const struct hr_service *service) {
-  return service->mig_profile;
-}
+/* The texts of a service: the member of the service, and the set of names and the column of the trace for it. */
+#define TEXT_TABLE(TEXT)                                                                                               \
+  TEXT(tenant, tenants, tenant)                                                                                        \
+  TEXT(name, users, user)                                                                                              \
+  TEXT(model, models, model)                                                                                           \
+  TEXT(gpu_types, gpu_type_lists, gpu_types)                                                                           \
+  TEXT(regions, region_lists, regions)                                                                                 \
+  TEXT(mig_profile, mig_profiles, mig_profile)
 
-/* Adds the texts of the services to a set of names. If some service has a text and the input has no such column,
-   creates the column. */
-static bool add_names(struct hr_fleet *fleet, struct hr_names *names, const uint32_t **column, service_text *text_of) {
+/* Adds the texts of the services to a set of names. `member` is the offset of the text in a service. If
+   some service has a text and the input has no such column, creates the column. */
+static bool add_names(struct hr_fleet *fleet, struct hr_names *names, const uint32_t **column, size_t member) {
   const struct hr_services *services = fleet->config.services;
   const char **text = own(fleet, (size_t)names->count + services->count, sizeof *text);
   bool any = false;
@@ -90,7 +78,7 @@ static bool add_names(struct hr_fleet *fleet, struct hr_names *names, const uint
   for (uint32_t i = 0; i < names->count; i++) text[i] = names->text[i];
   names->text = text;
   for (uint32_t i = 0; i < services->count; i++) {
-    const char *name = text_of(&services->at[i]);
+    const char *name = *(char *const *)((const char *)&services->at[i] + member);
     any = any || name;
     if (name && find_name(names, name) == HR_NONE) text[names->count++] = name;
   }
@@ -139,7 +127,7 @@ static void fill_unknown(struct hr_fleet *fleet) {
 
 /* Creates a column if some service needs it and the input does not have it. */
 #define NEED(member, needed)                                                                                           \
-  if (!trace->member && (needed)) trace->member = own(fleet, fleet->n_rows, sizeof *trace->member)
+  if (!trace->member && (needed) && !(trace->member = own(fleet, fleet->n_rows, sizeof *trace->member))) return false
 
 static bool create_needed(struct hr_fleet *fleet) {
   struct hr_trace *trace = &fleet->trace;
@@ -165,21 +153,17 @@ static bool create_needed(struct hr_fleet *fleet) {
   NEED(cpu_milli, cpu);
   NEED(mem_mib, mem);
   NEED(flags, flags);
-  for (uint32_t i = 0; share && !had_share && trace->gpu_milli && i < fleet->n_input; i++)
+  for (uint32_t i = 0; share && !had_share && i < fleet->n_input; i++)
     ((uint16_t *)(uintptr_t)trace->gpu_milli)[i] = 1000;
-  return trace->submit_us && trace->work_us && trace->gpus && trace->class_ && (trace->priority || !priority) &&
-         (trace->gpu_milli || !share) && (trace->gpu_mem_mib || !memory) && (trace->cpu_milli || !cpu) &&
-         (trace->mem_mib || !mem) && (trace->flags || !flags);
+  return true;
 }
 
 static bool create_names(struct hr_fleet *fleet) {
   struct hr_trace *trace = &fleet->trace;
-  return add_names(fleet, &trace->tenants, &trace->tenant, text_of_tenant) &&
-         add_names(fleet, &trace->users, &trace->user, text_of_name) &&
-         add_names(fleet, &trace->models, &trace->model, text_of_model) &&
-         add_names(fleet, &trace->gpu_type_lists, &trace->gpu_types, text_of_gpu_types) &&
-         add_names(fleet, &trace->region_lists, &trace->regions, text_of_regions) &&
-         add_names(fleet, &trace->mig_profiles, &trace->mig_profile, text_of_mig);
+#define ADD(member, names, column)                                                                                     \
+  if (!add_names(fleet, &trace->names, &trace->column, offsetof(struct hr_service, member))) return false;
+  TEXT_TABLE(ADD)
+  return true;
 }
 
 /* Creates ids for the reserved rows, if the input has ids. They continue the ids of the input. */
@@ -212,10 +196,6 @@ static bool create_ids(struct hr_fleet *fleet, const struct hr_trace *input) {
   return text && ids;
 }
 
-static void set_name(const uint32_t *column, uint32_t row, const struct hr_names *names, const char *text) {
-  if (column) ((uint32_t *)(uintptr_t)column)[row] = text ? find_name(names, text) : HR_NONE;
-}
-
 #define SET(member, type, value)                                                                                       \
   if (trace->member) ((type *)(uintptr_t)trace->member)[row] = (type)(value)
 
@@ -233,12 +213,9 @@ static void fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service
   SET(min_gpus, uint32_t, spec->gpus);
   SET(max_gpus, uint32_t, spec->gpus);
   SET(flags, uint8_t, spec->uninterruptible ? HR_JOB_NOT_INTERRUPTIBLE : 0);
-  set_name(trace->tenant, row, &trace->tenants, spec->tenant);
-  set_name(trace->user, row, &trace->users, spec->name);
-  set_name(trace->model, row, &trace->models, spec->model);
-  set_name(trace->gpu_types, row, &trace->gpu_type_lists, spec->gpu_types);
-  set_name(trace->regions, row, &trace->region_lists, spec->regions);
-  set_name(trace->mig_profile, row, &trace->mig_profiles, spec->mig_profile);
+#define SET_NAME(member, names, column)                                                                                \
+  SET(column, uint32_t, spec->member ? find_name(&trace->names, spec->member) : HR_NONE);
+  TEXT_TABLE(SET_NAME)
 }
 
 /* ---- Changes of replicas ---------------------------------------------------------------------------- */
@@ -332,38 +309,25 @@ static uint32_t find_withdrawn(const struct hr__fleet_service *service, struct p
 /* Withdraws a waiting job that is not needed any more. If the policy does not reject the job, the job ends when it
    starts. */
 enum hr_status hr__replica_withdraw(struct hr__engine *engine, struct hr__replica_place *place) {
-  const struct hr_event event = {engine->view.now_us, HR_EVENT_WITHDRAW, HR_REASON_NONE, (hr_job){place->job}, NULL,
-                                 {HR_NONE},           {HR_NONE}};
   place->state = HR__PLACE_WITHDRAWN;
   place->until_us = engine->view.now_us;
   if (engine->state[place->job] != HR_JOB_WAITING) return HR_OK;
   engine->n_events++; /* so that the policy decides at this instant */
-  return hr__notify_policy(engine, &event);
+  return hr__notify_policy(engine,
+                           hr__job_event(engine, HR_EVENT_WITHDRAW, HR_REASON_NONE, (hr_job){place->job}, NULL));
 }
 
-/* Returns text for an error message: the keys of the autoscaler that make the number of replicas change less often. */
-static const char *delays_of(enum hr_autoscaler policy) {
-  switch (policy) {
-  case HR_AUTOSCALE_SCHEDULE:
-    return "fewer 'steps', or a longer 'period_s'";
-  case HR_AUTOSCALE_KNATIVE:
-    return "a longer 'scale_down_delay_s' or 'stable_window_s'";
-  case HR_AUTOSCALE_HPA:
-    return "a longer 'down.stabilization_s' or 'interval_s'";
-  case HR_AUTOSCALE_KEDA:
-    return "a longer 'cooldown_s' or 'interval_s'";
-  case HR_AUTOSCALE_RAY_SERVE:
-    return "a longer 'downscale_delay_s' or 'interval_s'";
-  case HR_AUTOSCALE_NVCF:
-    return "a longer 'interval_s' or 'idle_to_zero_s'";
-  case HR_AUTOSCALE_SLO:
-    return "a longer 'window_s', 'interval_s' or 'idle_to_zero_s'";
-  case HR_AUTOSCALE_FIXED:
-  case HR_N_AUTOSCALERS:
-    break;
-  }
-  return "fewer replicas";
-}
+/* Text for an error message: the keys of each autoscaler that make the number of replicas change less often. */
+static const char *const delays[HR_N_AUTOSCALERS] = {
+    [HR_AUTOSCALE_FIXED] = "fewer replicas",
+    [HR_AUTOSCALE_SCHEDULE] = "fewer 'steps', or a longer 'period_s'",
+    [HR_AUTOSCALE_KNATIVE] = "a longer 'scale_down_delay_s' or 'stable_window_s'",
+    [HR_AUTOSCALE_HPA] = "a longer 'down.stabilization_s' or 'interval_s'",
+    [HR_AUTOSCALE_KEDA] = "a longer 'cooldown_s' or 'interval_s'",
+    [HR_AUTOSCALE_RAY_SERVE] = "a longer 'downscale_delay_s' or 'interval_s'",
+    [HR_AUTOSCALE_NVCF] = "a longer 'interval_s' or 'idle_to_zero_s'",
+    [HR_AUTOSCALE_SLO] = "a longer 'window_s', 'interval_s' or 'idle_to_zero_s'",
+};
 
 /* Fails because all rows are used. The error names the service that used the most rows. */
 static enum hr_status fail_too_many(const struct hr__engine *engine, const struct hr_fleet *fleet) {
@@ -380,7 +344,7 @@ static enum hr_status fail_too_many(const struct hr__engine *engine, const struc
                  "%sthe services start more than %" PRIu32 " replicas, of which the service '%.60s' starts %" PRIu32
                  ": its autoscaler '%s' changes the number too often; expected %s",
                  service->place ? service->place : "", fleet->n_rows - fleet->n_input, service->name, most,
-                 hr_autoscaler_name(service->autoscale.policy), delays_of(service->autoscale.policy));
+                 hr_autoscaler_name(service->autoscale.policy), delays[service->autoscale.policy]);
 }
 
 static enum hr_status submit_replica(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number) {
@@ -497,8 +461,9 @@ static void shift(struct hr_fleet *fleet, int64_t by_us) {
   trace->origin_us -= by_us;
 }
 
-/* Sets `origin_us`, the start of the run in the clock of the requests. */
-static enum hr_status find_origin(struct hr_fleet *fleet, const struct hr_trace *input, struct hr_error *error) {
+/* Sets `origin_us`, the start of the run in the clock of the requests, and the time from there to the last request. */
+static enum hr_status find_origin(struct hr_fleet *fleet, const struct hr_trace *input, int64_t *span_us,
+                                  struct hr_error *error) {
   const struct hr_fleet_config *config = &fleet->config;
   const bool has_jobs = input && fleet->n_input > 0;
   int64_t first_us = has_jobs ? hr_trace_clock_us(input) : HR_NEVER_US, last_us = INT64_MIN;
@@ -509,7 +474,8 @@ static enum hr_status find_origin(struct hr_fleet *fleet, const struct hr_trace 
     if (requests->arrival_us[requests->count - 1] > last_us) last_us = requests->arrival_us[requests->count - 1];
   }
   if (first_us == HR_NEVER_US) first_us = 0;
-  if (last_us > first_us && last_us - first_us >= MAX_SPAN_US)
+  *span_us = last_us > first_us ? last_us - first_us : 0;
+  if (*span_us >= MAX_SPAN_US)
     return hr_fail(error, HR_BAD_INPUT, "the requests of the services, and the jobs, span more than two years");
   if (has_jobs && input->dated && first_us < 0)
     return hr_fail(error, HR_BAD_INPUT, "requests arrive before the first submit of the job trace, which has dates");
@@ -517,20 +483,10 @@ static enum hr_status find_origin(struct hr_fleet *fleet, const struct hr_trace 
   return HR_OK;
 }
 
-static int64_t span_us(const struct hr_fleet *fleet) {
-  int64_t last_us = fleet->origin_us;
-  for (uint32_t i = 0; i < fleet->config.services->count; i++) {
-    const struct hr_service_requests *requests = &fleet->config.requests[i];
-    if (requests->count && requests->arrival_us[requests->count - 1] > last_us)
-      last_us = requests->arrival_us[requests->count - 1];
-  }
-  return last_us - fleet->origin_us;
-}
-
 /* Returns the number of rows to reserve. */
-static uint32_t rows_needed(const struct hr_fleet *fleet) {
+static uint32_t rows_needed(const struct hr_fleet *fleet, int64_t span_us) {
   double rows = 0;
-  const double lives = (double)span_us(fleet) / (double)SHORT_LIFE_US + SPARE_LIVES;
+  const double lives = (double)span_us / (double)SHORT_LIFE_US + SPARE_LIVES;
   for (uint32_t i = 0; i < fleet->config.services->count; i++) {
     const struct hr_autoscale *scale = &fleet->config.services->at[i].autoscale;
     rows += scale->policy == HR_AUTOSCALE_FIXED ? scale->max : scale->max * lives;
@@ -569,13 +525,13 @@ enum hr_status hr_fleet_create(const struct hr_fleet_config *config, struct hr_f
   if (!fleet) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   fleet->config = *config;
   fleet->n_input = config->trace ? config->trace->n_jobs : 0;
-  fleet->owned = calloc(MAX_OWNED, sizeof *fleet->owned);
-  fleet->of = calloc((size_t)config->services->count + 1, sizeof *fleet->of);
-  const enum hr_status status = find_origin(fleet, config->trace, error);
+  int64_t span_us;
+  const enum hr_status status = find_origin(fleet, config->trace, &span_us, error);
   if (status != HR_OK) return status;
-  fleet->n_rows = fleet->n_input + rows_needed(fleet);
-  fleet->rows = calloc((size_t)(fleet->n_rows - fleet->n_input) + 1, sizeof *fleet->rows);
-  const bool is_complete = fleet->owned && fleet->of && fleet->rows && create_trace(fleet, config->trace);
+  fleet->n_rows = fleet->n_input + rows_needed(fleet, span_us);
+  const bool is_complete =
+      HR__ARRAY_MAKE(fleet->owned, MAX_OWNED) && HR__ARRAY_MAKE(fleet->of, config->services->count) &&
+      HR__ARRAY_MAKE(fleet->rows, fleet->n_rows - fleet->n_input) && create_trace(fleet, config->trace);
   return is_complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the replicas of the services");
 }
 
@@ -637,15 +593,10 @@ int64_t hr_fleet_origin_us(const struct hr_fleet *fleet) {
   return fleet->origin_us;
 }
 
-/* Returns whether requests of a service can spill over directly to the service `to`. */
-static bool spills_to(const struct hr_service *from, uint32_t to) {
-  return from->routing.spill.to && from->routing.spill.service == to;
-}
-
 const struct hr_service_requests *hr_fleet_requests(const struct hr_fleet *fleet, uint32_t service) {
   bool gets_more = false;
   for (uint32_t i = 0; i < fleet->config.services->count; i++)
-    gets_more = gets_more || spills_to(&fleet->config.services->at[i], service);
+    gets_more = gets_more || target_of(fleet->config.services, i) == service;
   return gets_more ? &fleet->of[service].received : &fleet->config.requests[service];
 }
 
@@ -663,7 +614,7 @@ const struct hr_service_result *hr_fleet_result(const struct hr_fleet *fleet, ui
 static bool find_feeds(struct hr_fleet *fleet, uint32_t index) {
   struct hr__fleet_service *service = &fleet->of[index];
   for (uint32_t i = 0; i < hr__fleet_count(fleet); i++) {
-    if (!spills_to(&fleet->config.services->at[i], index)) continue;
+    if (target_of(fleet->config.services, i) != index) continue;
     if (!service->feeds && !(service->feeds = calloc(hr__fleet_count(fleet), sizeof *service->feeds))) return false;
     service->feeds[service->n_feeds++].from = &fleet->of[i].run;
   }
@@ -716,12 +667,11 @@ enum hr_status hr__fleet_open_service(struct hr__engine *engine, uint32_t index)
                                             .most = most_requests(fleet, index),
                                             .received = &service->received,
                                             .links = service->links};
-  service->places = calloc((size_t)service->n_places + 1, sizeof *service->places);
-  service->warm = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *service->warm);
+  if (!HR__ARRAY_MAKE(service->places, service->n_places) || !HR__ARRAY_MAKE(service->warm, engine->cluster.n_nodes))
+    return hr__out_of_memory(engine);
   const enum hr_status status = hr__service_open(&service->run, &config, &service->result, engine->error);
   if (status != HR_OK) return status;
-  const bool is_complete = hr__scaler_open(&service->scaler, spec, service->n_places);
-  return is_complete && service->places && service->warm ? HR_OK : hr__out_of_memory(engine);
+  return hr__scaler_open(&service->scaler, spec, service->n_places) ? HR_OK : hr__out_of_memory(engine);
 }
 
 /* ---- Fleet: end ------------------------------------------------------------------------------------- */

@@ -123,29 +123,12 @@ const char *hr_service_refusal(const struct hr_service *service, uint32_t prompt
 /* ---- Steady sequences ------------------------------------------------------------------------------- */
 
 /* The clock may overflow, so only differences are compared. */
-static bool ends_earlier(uint64_t a, uint64_t b) {
+static bool ends_earlier(const void *self, uint64_t a, uint64_t b) {
+  (void)self;
   return (int64_t)(a - b) < 0;
 }
 
-static void push_end(struct hr__steady *steady, uint64_t end) {
-  uint32_t at = steady->count++;
-  for (; at > 0 && ends_earlier(end, steady->ends[(at - 1) / 2]); at = (at - 1) / 2)
-    steady->ends[at] = steady->ends[(at - 1) / 2];
-  steady->ends[at] = end;
-}
-
-static uint32_t pop_end(struct hr__steady *steady) {
-  const uint64_t top = steady->ends[0], last = steady->ends[--steady->count];
-  uint32_t at = 0;
-  for (uint32_t child = 1; child < steady->count; child = 2 * at + 1) {
-    if (child + 1 < steady->count && ends_earlier(steady->ends[child + 1], steady->ends[child])) child++;
-    if (!ends_earlier(steady->ends[child], last)) break;
-    steady->ends[at] = steady->ends[child];
-    at = child;
-  }
-  steady->ends[at] = last;
-  return (uint32_t)top;
-}
+HR__HEAP(ends, uint64_t, ends_earlier)
 
 /* Returns tokens modulo the size of a block, which is usually a power of two. */
 static uint32_t block_rest(const struct hr_service_limits *limits, uint32_t tokens) {
@@ -177,7 +160,8 @@ void hr__steady_add(struct hr__replica *replica, uint32_t id) {
     replica->running[replica->n_running++] = id;
     return;
   }
-  push_end(steady, (uint64_t)(steady->clock + (sequence->total - sequence->processed)) << 32 | id);
+  const uint32_t end = steady->clock + (sequence->total - sequence->processed);
+  ends_rise(steady->ends, steady->count++, (uint64_t)end << 32 | id, NULL);
   if (steady->phases) steady->phases[phase_of(replica, sequence->processed)]++;
   if (sequence->order > steady->last_order) steady->last_order = sequence->order;
   steady->context += sequence->processed;
@@ -407,7 +391,9 @@ static void end_steady(struct hr__replica *replica, hr__sequence_event *event, v
   set_phase(replica, block_rest(&replica->service->limits, steady->phase + n));
   steady->context += (uint64_t)n * steady->count;
   while (steady->count && (uint32_t)(steady->ends[0] >> 32) == steady->clock) {
-    const uint32_t id = pop_end(steady);
+    const uint32_t id = (uint32_t)steady->ends[0];
+    steady->count--;
+    ends_sink(steady->ends, steady->count, steady->ends[steady->count], NULL);
     leave(replica, id);
     event(context, id, false, true);
     hr__give_back_memory(replica, id);
@@ -544,7 +530,7 @@ void hr__replica_count_loss(struct hr__replica *replica) {
 bool hr__replica_open(struct hr__replica *replica, const struct hr_service *service,
                       const struct hr__sequences *sequences, uint16_t *restarts, bool steps) {
   const uint32_t servers = service->engine == HR_SERVICE_SINGLE ? service->single.servers : 0;
-  const size_t room = (size_t)(service->limits.max_sequences > servers ? service->limits.max_sequences : servers) + 1;
+  const uint32_t room = service->limits.max_sequences > servers ? service->limits.max_sequences : servers;
   *replica = (struct hr__replica){.service = service,
                                   .sequences = sequences,
                                   .pricing = hr__pricing_of(&service->cost),
@@ -554,15 +540,11 @@ bool hr__replica_open(struct hr__replica *replica, const struct hr_service *serv
                                   .steps = steps,
                                   .capacity = hr__replica_capacity(service),
                                   .watermark = watermark_of(service)};
-  replica->running = calloc(room, sizeof *replica->running);
-  replica->batch = calloc(room, sizeof *replica->batch);
-  replica->admitted = calloc(room, sizeof *replica->admitted);
-  replica->steady.ends = calloc(room, sizeof *replica->steady.ends);
   set_phase(replica, 0);
-  if (service->engine == HR_SERVICE_SINGLE) replica->due = calloc(room, sizeof *replica->due);
-  if (grows(service)) replica->steady.phases = calloc(service->limits.block_tokens, sizeof *replica->steady.phases);
-  return replica->running && replica->batch && replica->admitted && replica->steady.ends &&
-         (replica->steady.phases || !grows(service)) && (replica->due || service->engine != HR_SERVICE_SINGLE);
+  return HR__ARRAY_MAKE(replica->running, room) && HR__ARRAY_MAKE(replica->batch, room) &&
+         HR__ARRAY_MAKE(replica->admitted, room) && HR__ARRAY_MAKE(replica->steady.ends, room) &&
+         (!grows(service) || HR__ARRAY_MAKE(replica->steady.phases, service->limits.block_tokens)) &&
+         (service->engine != HR_SERVICE_SINGLE || HR__ARRAY_MAKE(replica->due, room));
 }
 
 void hr__replica_close(struct hr__replica *replica) {

@@ -26,10 +26,6 @@ static void catch_up_requests(const struct hr__engine *engine, struct hr__fleet_
 
 /* ---- The entry in the heap -------------------------------------------------------------------------- */
 
-static int64_t min64(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 /* Converts a time of the requests to a time of the run. HR_NEVER_US is returned unchanged. */
 static int64_t run_us(const struct hr_fleet *fleet, int64_t us) {
   return us == HR_NEVER_US ? HR_NEVER_US : us - fleet->origin_us;
@@ -62,13 +58,15 @@ static bool wakes_on_arrival(const struct hr__fleet_service *service) {
 static int64_t next_event_us(const struct hr__engine *engine, struct hr__fleet_service *service) {
   const struct hr_fleet *fleet = hr__fleet_of(engine);
   if (!service->is_open) return HR_NEVER_US;
-  int64_t at_us = min64(service->tick_us, run_us(fleet, hr__service_next_us(&service->run)));
-  at_us = min64(at_us, idle_end_us(engine, service));
-  if (wakes_on_arrival(service)) at_us = min64(at_us, run_us(fleet, hr__service_arrival_us(&service->run)));
+  int64_t at_us = hr__smaller(service->tick_us, run_us(fleet, hr__service_next_us(&service->run)));
+  at_us = hr__smaller(at_us, idle_end_us(engine, service));
+  if (wakes_on_arrival(service)) at_us = hr__smaller(at_us, run_us(fleet, hr__service_arrival_us(&service->run)));
   for (uint32_t i = 0; i < service->n_places; i++) {
     const struct hr__replica_place *place = &service->places[i];
-    if (place->state == HR__PLACE_STARTING || place->state == HR__PLACE_DRAINING) at_us = min64(at_us, place->until_us);
-    if (place->state == HR__PLACE_DRAINING) at_us = min64(at_us, run_us(fleet, hr__service_wake_us(&service->run, i)));
+    if (place->state == HR__PLACE_STARTING || place->state == HR__PLACE_DRAINING)
+      at_us = hr__smaller(at_us, place->until_us);
+    if (place->state == HR__PLACE_DRAINING)
+      at_us = hr__smaller(at_us, run_us(fleet, hr__service_wake_us(&service->run, i)));
   }
   return at_us;
 }
@@ -459,7 +457,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   place->state = HR__PLACE_STARTING;
   resume_decisions(engine, service);
   if (note_replicas(engine, service) != HR_OK) return hr__out_of_memory(engine);
-  return reschedule(engine, service, min64(place->until_us, next_event_us(engine, service)));
+  return reschedule(engine, service, hr__smaller(place->until_us, next_event_us(engine, service)));
 }
 
 /* Called when the weights of a replica, a data set, are loaded. */
@@ -469,7 +467,7 @@ static enum hr_status loaded(struct hr__engine *engine, hr_job job) {
   struct hr__replica_place *place = &service->places[number];
   catch_up_requests(engine, service);
   place->until_us = place->ready_us = engine->view.now_us + last_stages_us(service);
-  return reschedule(engine, service, min64(place->until_us, next_event_us(engine, service)));
+  return reschedule(engine, service, hr__smaller(place->until_us, next_event_us(engine, service)));
 }
 
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,

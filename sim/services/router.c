@@ -27,6 +27,7 @@
  * same name of Knative's activator.
  */
 
+#include "base/containers.h"
 #include "headroom/cluster.h"
 #include "sim/services/service.h"
 
@@ -150,21 +151,14 @@ uint32_t hr__feeds_take(struct hr__service_run *service) {
   return receive(service, giver->requests, id, (giver->hops ? giver->hops[id] : giver->links.n_hops) - 1);
 }
 
-/* Returns the time of the next arrival that is already known. Requests that other services may still send are not
-   included. */
-static int64_t pending_us(const struct hr__service_run *service) {
-  if (service->n_feeds) return hr__feeds_next_us(service);
-  return service->next < service->requests->count ? service->requests->arrival_us[service->next] : HR_NEVER_US;
-}
-
 bool hr__service_expects(const struct hr__service_run *service) {
   return hr__service_arrival_us(service) != HR_NEVER_US;
 }
 
 int64_t hr__service_arrival_us(const struct hr__service_run *service) {
-  int64_t next_us = pending_us(service);
+  int64_t next_us = hr__service_known_us(service);
   for (uint32_t i = 0; i < service->links.n_upstream; i++) {
-    const int64_t other_us = pending_us(service->links.upstream[i]);
+    const int64_t other_us = hr__service_known_us(service->links.upstream[i]);
     if (other_us < next_us) next_us = other_us;
   }
   return next_us;
@@ -188,15 +182,10 @@ int64_t hr__service_last_us(const struct hr__service_run *service) {
 
 static bool open_feeds(struct hr__service_run *service, const struct hr__service_config *config) {
   struct hr_service_requests *received = config->received;
-  const size_t room = (size_t)config->most + 1;
   service->requests = service->received = received;
-  received->arrival_us = calloc(room, sizeof *received->arrival_us);
-  received->prompt_tokens = calloc(room, sizeof *received->prompt_tokens);
-  received->output_tokens = calloc(room, sizeof *received->output_tokens);
-  received->cached_tokens = calloc(room, sizeof *received->cached_tokens);
-  service->hops = calloc(room, sizeof *service->hops);
-  if (!received->arrival_us || !received->prompt_tokens || !received->output_tokens || !received->cached_tokens ||
-      !service->hops)
+  if (!HR__ARRAY_MAKE(received->arrival_us, config->most) || !HR__ARRAY_MAKE(received->prompt_tokens, config->most) ||
+      !HR__ARRAY_MAKE(received->output_tokens, config->most) ||
+      !HR__ARRAY_MAKE(received->cached_tokens, config->most) || !HR__ARRAY_MAKE(service->hops, config->most))
     return false;
   service->feeds = config->feeds;
   service->n_feeds = config->n_feeds;
@@ -206,21 +195,20 @@ static bool open_feeds(struct hr__service_run *service, const struct hr__service
 bool hr__admission_open(struct hr__service_run *service, const struct hr__service_config *config) {
   const struct hr_service *spec = config->spec;
   const struct hr_service_routing *routing = &spec->routing;
-  const size_t most = (size_t)(config->n_feeds ? config->most : config->requests->count) + 1;
+  const uint32_t most = config->n_feeds ? config->most : config->requests->count;
   service->own = config->requests;
   service->links = config->links;
   if (config->n_feeds && !open_feeds(service, config)) return false;
   if (routing->spill.to && routing->spill.service != HR_NONE) {
-    service->spilled = calloc(most, sizeof *service->spilled);
-    if (!service->spilled) return false;
+    if (!HR__ARRAY_MAKE(service->spilled, most)) return false;
   }
   const bool needs_roles = spec->router == HR_SERVICE_FIRST_AVAILABLE || spec->router == HR_SERVICE_WEIGHTED ||
                            (routing->spill.to && routing->spill.service == HR_NONE);
   if (!needs_roles) return true;
-  service->roles = calloc((size_t)config->n_replicas + 1, sizeof *service->roles);
-  service->candidates = calloc((size_t)config->n_replicas + 1, sizeof *service->candidates);
-  for (uint32_t i = 0; service->roles && i < config->n_replicas; i++) service->roles[i].stride = 1;
-  return service->roles && service->candidates;
+  if (!HR__ARRAY_MAKE(service->roles, config->n_replicas) || !HR__ARRAY_MAKE(service->candidates, config->n_replicas))
+    return false;
+  for (uint32_t i = 0; i < config->n_replicas; i++) service->roles[i].stride = 1;
+  return true;
 }
 
 void hr__admission_end(struct hr__service_run *service) {

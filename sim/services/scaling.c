@@ -10,6 +10,8 @@
 
 #include "sim/services/service.h"
 
+#include "base/containers.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -353,10 +355,6 @@ static bool slo_is_met(const struct hr_service *spec, struct hr__slo_demand dema
 
 #define SECOND_TICKS ((double)HR_SECOND_US * (double)(INT64_C(1) << HR__TICK_BITS))
 
-static int64_t max64(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
-
 static uint32_t clamp(int64_t wanted, const struct hr_autoscale *scale) {
   if (wanted < (int64_t)scale->min) return scale->min;
   return wanted > (int64_t)scale->max ? scale->max : (uint32_t)wanted;
@@ -414,7 +412,7 @@ static struct hr__load_sample sample_at(const struct hr__scaler *scaler, int64_t
 /* Returns the observed part of a window, in seconds. */
 static double observed_s(const struct hr__scaler *scaler, int64_t now_us, int64_t window_us) {
   const int64_t known_us = now_us - scaler->spec->autoscale.metric_delay_us;
-  return (double)max64(known_us < window_us ? known_us : window_us, 1) / (double)HR_SECOND_US;
+  return (double)hr__larger(known_us < window_us ? known_us : window_us, 1) / (double)HR_SECOND_US;
 }
 
 static double mean_concurrency(const struct hr__scaler *scaler, int64_t now_us, int64_t window_us) {
@@ -465,7 +463,7 @@ static struct hr__scale_choice to_zero(struct hr__scaler *scaler, int64_t now_us
   const struct hr__scale_choice stays = {wanted > 1 ? 1 : wanted, HR_SCALE_LOAD};
   if (wanted == 0 || now_us - scaler->activated_us < scale->stable_window_us) return stays;
   if (scaler->inactive_us == HR_UNKNOWN_US) scaler->inactive_us = now_us;
-  const int64_t keep_us = max64(scale->grace_us, scale->retention_us);
+  const int64_t keep_us = hr__larger(scale->grace_us, scale->retention_us);
   if (now_us - scaler->inactive_us < keep_us) return stays;
   return (struct hr__scale_choice){0, HR_SCALE_IDLE};
 }
@@ -763,7 +761,7 @@ static void copy_rules(struct hr__hpa_rules *to, const struct hr_scale_rules *fr
 
 static int64_t longest_us(const struct hr__hpa_rules *rules) {
   int64_t longest = rules->stabilization_us;
-  for (uint32_t i = 0; i < rules->n_policies; i++) longest = max64(longest, rules->policies[i].period_us);
+  for (uint32_t i = 0; i < rules->n_policies; i++) longest = hr__larger(longest, rules->policies[i].period_us);
   return longest;
 }
 
@@ -771,20 +769,16 @@ static bool open_hpa(struct hr__scaler *scaler, uint32_t n_places) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
   copy_rules(&scaler->up, &scale->up);
   copy_rules(&scaler->down, &scale->down);
-  const int64_t most_us = max64(longest_us(&scaler->up), longest_us(&scaler->down));
+  const int64_t most_us = hr__larger(longest_us(&scaler->up), longest_us(&scaler->down));
   const size_t room = (size_t)(most_us / scaler->interval_us) + 4;
-  scaler->history.up = calloc(room, sizeof *scaler->history.up);
-  scaler->history.down = calloc(room, sizeof *scaler->history.down);
-  scaler->history.recommendations = calloc(room, sizeof *scaler->history.recommendations);
-  scaler->pods = calloc((size_t)n_places + 1, sizeof *scaler->pods);
-  return scaler->history.up && scaler->history.down && scaler->history.recommendations && scaler->pods;
+  return HR__ARRAY_MAKE(scaler->history.up, room) && HR__ARRAY_MAKE(scaler->history.down, room) &&
+         HR__ARRAY_MAKE(scaler->history.recommendations, room) && HR__ARRAY_MAKE(scaler->pods, n_places);
 }
 
 static bool open_window(struct hr__knative_window *window, int64_t window_us) {
-  window->seconds = max64((window_us + HR_SECOND_US - 1) / HR_SECOND_US, 1);
+  window->seconds = hr__larger((window_us + HR_SECOND_US - 1) / HR_SECOND_US, 1);
   window->first_s = window->last_s = -1;
-  window->bucket = calloc((size_t)window->seconds, sizeof *window->bucket);
-  return window->bucket != NULL;
+  return HR__ARRAY_MAKE(window->bucket, window->seconds);
 }
 
 static bool open_knative(struct hr__scaler *scaler) {
@@ -792,11 +786,9 @@ static bool open_knative(struct hr__scaler *scaler) {
   const uint32_t initial = hr__scaler_initial(scaler);
   /* with more than one replica at the start, Knative begins in panic mode */
   if (initial > 1) scaler->knative = (struct hr__knative){.panics = true, .max_panic = initial};
-  if (scale->scale_down_delay_us > 0)
-    scaler->knative.delayed = calloc(HR__KNATIVE_MAX_DELAY_TICKS, sizeof *scaler->knative.delayed);
   return open_window(&scaler->stable, scale->stable_window_us) &&
          open_window(&scaler->panic, llround((double)scale->stable_window_us * scale->panic_window_share)) &&
-         (scaler->knative.delayed || scale->scale_down_delay_us <= 0);
+         (scale->scale_down_delay_us <= 0 || HR__ARRAY_MAKE(scaler->knative.delayed, HR__KNATIVE_MAX_DELAY_TICKS));
 }
 
 bool hr__scaler_open(struct hr__scaler *scaler, const struct hr_service *spec, uint32_t n_places) {
@@ -805,11 +797,10 @@ bool hr__scaler_open(struct hr__scaler *scaler, const struct hr_service *spec, u
       .spec = spec, .active_us = HR_UNKNOWN_US, .inactive_us = HR_UNKNOWN_US, .fewer_us = HR_UNKNOWN_US};
   scaler->interval_us = scale->interval_us ? scale->interval_us : default_interval_us(scale->policy);
   scaler->sample_us = scale->policy == HR_AUTOSCALE_KNATIVE ? HR_SECOND_US : scaler->interval_us;
-  const int64_t windows_us = max64(max64(scale->look_back_us, scale->window_us), 600 * HR_SECOND_US);
+  const int64_t windows_us = hr__larger(hr__larger(scale->look_back_us, scale->window_us), 600 * HR_SECOND_US);
   scaler->n_samples = (uint32_t)((windows_us + scale->metric_delay_us) / scaler->sample_us) + 4;
-  scaler->samples = calloc(scaler->n_samples, sizeof *scaler->samples);
-  scaler->percent = calloc(scaler->n_samples, sizeof *scaler->percent);
-  if (!scaler->samples || !scaler->percent) return false;
+  if (!HR__ARRAY_MAKE(scaler->samples, scaler->n_samples) || !HR__ARRAY_MAKE(scaler->percent, scaler->n_samples))
+    return false;
   if (scale->policy == HR_AUTOSCALE_KNATIVE) return open_knative(scaler);
   return (scale->policy != HR_AUTOSCALE_HPA && scale->policy != HR_AUTOSCALE_KEDA) || open_hpa(scaler, n_places);
 }

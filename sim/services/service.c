@@ -18,6 +18,7 @@
 #include "sim/services/service.h"
 
 #include "base/containers.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -368,16 +369,10 @@ static void end(struct hr__service_run *service) {
   begin(service, number);
 }
 
-/* Returns the time at which the next request arrives; HR_NEVER_US: none. */
-static inline int64_t next_arrival_us(const struct hr__service_run *service) {
-  if (service->n_feeds) return hr__feeds_next_us(service);
-  return service->next < service->requests->count ? service->requests->arrival_us[service->next] : HR_NEVER_US;
-}
-
 /* Handles all requests that arrive at one instant. */
 static void arrivals(struct hr__service_run *service, int64_t at_us) {
   service->now_ticks = ticks_of(service, at_us);
-  while (next_arrival_us(service) == at_us)
+  while (hr__service_known_us(service) == at_us)
     arrive(service, service->n_feeds ? hr__feeds_take(service) : service->next++);
   begin_touched(service);
 }
@@ -423,7 +418,7 @@ static void time_out(struct hr__service_run *service, int64_t at_us) {
 
 /* Returns the time of the next event of a service, in ticks, without events of replicas with phases. */
 static int64_t next_ticks(struct hr__service_run *service) {
-  const int64_t arrival_us = next_arrival_us(service), timeout_us = hr__service_timeout_us(service);
+  const int64_t arrival_us = hr__service_known_us(service), timeout_us = hr__service_timeout_us(service);
   const int64_t fixed_us = arrival_us < timeout_us ? arrival_us : timeout_us;
   const int64_t fixed_ticks = fixed_us == HR_NEVER_US ? HR_NEVER_US : ticks_of(service, fixed_us);
   const int64_t end_ticks = hr__tournament_least(&service->ends);
@@ -434,7 +429,7 @@ static int64_t next_ticks(struct hr__service_run *service) {
 static void advance_to(struct hr__service_run *service, int64_t until_ticks) {
   const bool is_end_first = ends_first(service);
   for (;;) {
-    const int64_t arrival_us = next_arrival_us(service);
+    const int64_t arrival_us = hr__service_known_us(service);
     const bool any = arrival_us != HR_NEVER_US;
     const int64_t end_ticks = hr__tournament_least(&service->ends);
     const int64_t arrival_ticks = any ? ticks_of(service, arrival_us) : HR_NEVER_US;
@@ -457,7 +452,7 @@ static void advance_to(struct hr__service_run *service, int64_t until_ticks) {
 /* Does the same as advance_to() for replicas with phases. Their times are floating-point numbers. */
 static void advance_phases(struct hr__service_run *service, double until_us) {
   for (;;) {
-    const int64_t arrival_us = next_arrival_us(service), timeout_us = hr__service_timeout_us(service);
+    const int64_t arrival_us = hr__service_known_us(service), timeout_us = hr__service_timeout_us(service);
     const double arrival_ms = arrival_us == HR_NEVER_US ? (double)INFINITY : (double)arrival_us / 1000;
     const double event_ms = hr__phases_next_ms(service->phases);
     const bool is_arrival = arrival_us != HR_NEVER_US && arrival_ms <= event_ms;
@@ -657,44 +652,21 @@ void hr__service_kill(struct hr__service_run *service, uint32_t number) {
 
 /* ---- Names ------------------------------------------------------------------------------------------ */
 
-#define NAME_OF(name, text, ...) [name] = (text),
-static const char *const engine_names[] = {HR_SERVICE_ENGINE_TABLE(NAME_OF)};
-static const char *const router_names[] = {HR_SERVICE_ROUTER_TABLE(NAME_OF)};
-#undef NAME_OF
-#define NAME_OF(name, text) [name] = (text),
-static const char *const state_names[] = {HR_REQUEST_STATE_TABLE(NAME_OF)};
-#undef NAME_OF
-
-const char *hr_service_engine_name(enum hr_service_engine engine) {
-  return engine_names[engine];
-}
-
-const char *hr_service_router_name(enum hr_service_router router) {
-  return router_names[router];
-}
-
-const char *hr_request_state_name(enum hr_request_state state) {
-  return state_names[state];
-}
+HR__NAME_FUNCTION(hr_service_engine_name, enum hr_service_engine, HR_SERVICE_ENGINE_TABLE)
+HR__NAME_FUNCTION(hr_service_router_name, enum hr_service_router, HR_SERVICE_ROUTER_TABLE)
+HR__NAME_FUNCTION(hr_request_state_name, enum hr_request_state, HR_REQUEST_STATE_TABLE)
 
 /* ---- Creation and end ------------------------------------------------------------------------------- */
 
 /* The initial capacity for sequences. */
 enum { FIRST_SEQUENCES = 8 };
-/* Half a microsecond. */
-enum { HALF_TICKS = 1 << (HR__TICK_BITS - 1) };
 
 static bool create_replicas(struct hr__service_run *service) {
   const uint32_t n = service->n_replicas;
-  service->replicas = calloc((size_t)n + 1, sizeof *service->replicas);
-  service->outstanding = calloc((size_t)n + 1, sizeof *service->outstanding);
-  service->tokens = calloc((size_t)n + 1, sizeof *service->tokens);
-  service->touched = calloc((size_t)n + 1, sizeof *service->touched);
-  service->is_touched = calloc((size_t)n + 1, sizeof *service->is_touched);
-  service->ready = calloc((size_t)n + 1, sizeof *service->ready);
-  service->sequences = calloc(1, sizeof *service->sequences);
-  if (!service->replicas || !service->outstanding || !service->tokens || !hr__tournament_open(&service->ends, n) ||
-      !service->touched || !service->is_touched || !service->ready || !service->sequences ||
+  if (!HR__ARRAY_MAKE(service->replicas, n) || !HR__ARRAY_MAKE(service->outstanding, n) ||
+      !HR__ARRAY_MAKE(service->tokens, n) || !HR__ARRAY_MAKE(service->touched, n) ||
+      !HR__ARRAY_MAKE(service->is_touched, n) || !HR__ARRAY_MAKE(service->ready, n) ||
+      !HR__ARRAY_MAKE(service->sequences, 1) || !hr__tournament_open(&service->ends, n) ||
       !sequences_resize(service->sequences, FIRST_SEQUENCES, 0))
     return false;
   for (uint32_t i = 0; i < n; i++) service->replicas[i].end_ticks = service->replicas[i].idle_from_ticks = HR_NEVER_US;
@@ -713,31 +685,22 @@ static bool create_replicas(struct hr__service_run *service) {
 
 static bool create_result(struct hr_service_result *result, uint32_t count, uint32_t replicas) {
   *result = (struct hr_service_result){.count = count, .n_replicas = replicas};
-  const size_t room = (size_t)count + 1;
-  result->replica = calloc(room, sizeof *result->replica);
-  result->scheduled_us = calloc(room, sizeof *result->scheduled_us);
-  result->first_token_us = calloc(room, sizeof *result->first_token_us);
-  result->end_us = calloc(room, sizeof *result->end_us);
-  result->state = calloc(room, sizeof *result->state);
-  result->restarts = calloc(room, sizeof *result->restarts);
-  result->preempted_us = calloc(room, sizeof *result->preempted_us);
-  result->cold_us = calloc(room, sizeof *result->cold_us);
-  result->busy_us = calloc((size_t)replicas + 1, sizeof *result->busy_us);
-  return result->replica && result->scheduled_us && result->first_token_us && result->end_us && result->state &&
-         result->restarts && result->preempted_us && result->cold_us && result->busy_us;
+  return HR__ARRAY_MAKE(result->replica, count) && HR__ARRAY_MAKE(result->scheduled_us, count) &&
+         HR__ARRAY_MAKE(result->first_token_us, count) && HR__ARRAY_MAKE(result->end_us, count) &&
+         HR__ARRAY_MAKE(result->state, count) && HR__ARRAY_MAKE(result->restarts, count) &&
+         HR__ARRAY_MAKE(result->preempted_us, count) && HR__ARRAY_MAKE(result->cold_us, count) &&
+         HR__ARRAY_MAKE(result->busy_us, replicas);
 }
 
 /* Creates the replicas of engines that treat prompts and decodes as separate phases (`disaggregated`, `colocated`), and
    the columns that only these engines need. Does nothing for other engines. Returns false if memory is exhausted. */
 static bool create_phases(struct hr__service_run *service, uint32_t count) {
   struct hr_service_result *result = service->result;
-  const size_t room = (size_t)count + 1;
   if (!hr__has_phases(service->spec)) return true;
-  result->transfer_us = calloc(room, sizeof *result->transfer_us);
-  result->decode_replica = malloc(room * sizeof *result->decode_replica);
-  result->rest_ps = calloc(room, sizeof *result->rest_ps);
-  if (!result->decode_replica || !result->rest_ps || !result->transfer_us) return false;
-  for (size_t id = 0; id < room; id++) result->decode_replica[id] = HR_NONE;
+  if (!HR__ARRAY_MAKE(result->transfer_us, count) || !HR__ARRAY_MAKE(result->decode_replica, count) ||
+      !HR__ARRAY_MAKE(result->rest_ps, count))
+    return false;
+  for (size_t id = 0; id < count; id++) result->decode_replica[id] = HR_NONE;
   for (uint32_t i = 0; i < service->n_replicas; i++) service->replicas[i].result = result;
   return service_open_phases(service, service->n_heads, count);
 }
@@ -783,7 +746,7 @@ enum hr_status hr__service_close(struct hr__service_run *service, struct hr_erro
     service->result->memory_sum += replica->used_sum;
     if (replica->used_peak > service->result->memory_peak) service->result->memory_peak = replica->used_peak;
     if (has_memory(service->spec)) service->result->memory_capacity = replica->capacity;
-    if (service->result->busy_us) service->result->busy_us[i] = (replica->busy_ticks + HALF_TICKS) >> HR__TICK_BITS;
+    if (service->result->busy_us) service->result->busy_us[i] = rounded_us(replica->busy_ticks);
     hr__replica_close(replica);
   }
   hr__tournament_close(&service->loads);

@@ -564,6 +564,12 @@ bool hr__service_admits(struct hr__service_run *service, uint32_t id);
    hr__feeds_take adds the request of this arrival to the requests of this service, and returns its id. */
 int64_t hr__feeds_next_us(const struct hr__service_run *service);
 uint32_t hr__feeds_take(struct hr__service_run *service);
+/* Returns the time of the next arrival that is already known; HR_NEVER_US: none. Requests that other services may still
+   send are not included. */
+static inline int64_t hr__service_known_us(const struct hr__service_run *service) {
+  if (service->n_feeds) return hr__feeds_next_us(service);
+  return service->next < service->requests->count ? service->requests->arrival_us[service->next] : HR_NEVER_US;
+}
 /* Returns the last instant at which a request can arrive. */
 int64_t hr__service_last_us(const struct hr__service_run *service);
 /* Prepares feeds, the list of requests for another service, and roles. Returns false if memory is exhausted. */

@@ -17,41 +17,28 @@
 
 /* The resources of each node and GPU that the running jobs use. */
 
-struct inventory_use {
-  uint64_t *cpu_milli, *mem_mib; /* by node */
-  uint32_t *tasks, *alone;       /* by node: the number of tasks; the number of tasks that use the node exclusively */
-  uint64_t *gpu_milli, *gpu_mem_mib; /* by node and GPU, as in the inventory */
-  /* by node and GPU: the instances that tasks use. Only the member `at` is used. The value UINT8_MAX means that two
-     tasks use the same instance */
-  struct hr_mig_gpu *instances;
+struct node_use {
+  uint64_t cpu_milli, mem_mib;
+  uint32_t tasks, alone; /* number of tasks; number of tasks that use the node exclusively */
 };
 
-/* Initializes all sums to 0. In counted allocation, the arrays are not needed and not allocated. Returns HR_NO_MEMORY
-   if memory is exhausted. */
-static enum hr_status inventory_use_init(struct inventory_use *use, const struct hr_cluster *cluster) {
-  *use = (struct inventory_use){0};
-  const struct hr_gpu_inventory *inventory = cluster->inventory;
-  if (!inventory) return HR_OK;
-  size_t n_nodes = (size_t)inventory->n_nodes + 1, n_gpus = n_nodes * inventory->max_gpus + 1;
-  use->cpu_milli = calloc(n_nodes, sizeof *use->cpu_milli);
-  use->mem_mib = calloc(n_nodes, sizeof *use->mem_mib);
-  use->tasks = calloc(n_nodes, sizeof *use->tasks);
-  use->alone = calloc(n_nodes, sizeof *use->alone);
-  if (!use->tasks || !use->alone) return HR_NO_MEMORY;
-  use->gpu_milli = calloc(n_gpus, sizeof *use->gpu_milli);
-  use->gpu_mem_mib = calloc(n_gpus, sizeof *use->gpu_mem_mib);
-  use->instances = calloc(n_gpus, sizeof *use->instances);
-  return use->cpu_milli && use->mem_mib && use->gpu_milli && use->gpu_mem_mib && use->instances ? HR_OK : HR_NO_MEMORY;
-}
+struct gpu_use {
+  uint64_t milli, mem_mib;
+  /* The instances that tasks use. Only the member `at` is used. The value UINT8_MAX means that two tasks use the same
+     instance. */
+  struct hr_mig_gpu instances;
+};
 
-static void inventory_use_finish(struct inventory_use *use) {
-  free(use->cpu_milli);
-  free(use->tasks);
-  free(use->alone);
-  free(use->mem_mib);
-  free(use->gpu_milli);
-  free(use->gpu_mem_mib);
-  free(use->instances);
+/* In counted allocation, the arrays are NULL. */
+struct inventory_use {
+  struct node_use *nodes;
+  struct gpu_use *gpus; /* by node and GPU, as in the inventory */
+};
+
+/* Initializes all sums to 0. Returns false if memory is exhausted. */
+static bool inventory_use_init(struct inventory_use *use, const struct hr_gpu_inventory *inventory) {
+  return !inventory || (HR__ARRAY_MAKE(use->nodes, inventory->n_nodes) &&
+                        HR__ARRAY_MAKE(use->gpus, (size_t)inventory->n_nodes * inventory->max_gpus));
 }
 
 /* Adds the resources of a job. */
@@ -59,21 +46,23 @@ static void inventory_use_add(struct inventory_use *use, const struct hr_cluster
                               const struct hr_placement *placement) {
   const struct hr_gpu_inventory *inventory = cluster->inventory;
   if (!inventory) return;
-  const struct hr_request *request = &cluster->requests->request[cluster->requests->of_job[job.id]];
+  const struct hr_request *request = hr__cluster_request(cluster, job);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     struct hr_slice slice = placement->slices[i];
-    use->tasks[slice.node.id]++;
-    use->alone[slice.node.id] += request->dedicated;
-    use->cpu_milli[slice.node.id] += hr_gpu_inventory_cpu_milli(inventory, request, slice.node);
-    use->mem_mib[slice.node.id] += request->mem_mib;
+    struct node_use *node = &use->nodes[slice.node.id];
+    node->tasks++;
+    node->alone += request->dedicated;
+    node->cpu_milli += hr_gpu_inventory_cpu_milli(inventory, request, slice.node);
+    node->mem_mib += request->mem_mib;
     for (uint32_t gpu = 0; gpu < inventory->max_gpus; gpu++) {
+      struct gpu_use *of_gpu = &use->gpus[(size_t)slice.node.id * inventory->max_gpus + gpu];
       if (!(slice.gpus >> gpu & 1)) continue;
       if (hr_gpu_inventory_mig(inventory, slice.node)) {
-        uint8_t *at = &use->instances[(size_t)slice.node.id * inventory->max_gpus + gpu].at[slice.instance.start];
+        uint8_t *at = &of_gpu->instances.at[slice.instance.start];
         *at = *at ? UINT8_MAX : (uint8_t)(slice.instance.profile + 1);
       }
-      use->gpu_milli[(size_t)slice.node.id * inventory->max_gpus + gpu] += slice.gpu_milli / request->gpus;
-      use->gpu_mem_mib[(size_t)slice.node.id * inventory->max_gpus + gpu] += request->gpu_mem_mib;
+      of_gpu->milli += slice.gpu_milli / request->gpus;
+      of_gpu->mem_mib += request->gpu_mem_mib;
     }
   }
 }
@@ -82,9 +71,9 @@ static void inventory_use_add(struct inventory_use *use, const struct hr_cluster
    exists. */
 static const char *check_inventory_gpu(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
                                        size_t gpu, const struct hr_pool_spec *spec) {
-  if (use->gpu_milli[gpu] + inventory->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "the free share of a GPU differs";
+  if (use->gpus[gpu].milli + inventory->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "the free share of a GPU differs";
   uint32_t mem_mib = hr_pool_reserved_mem_mib(spec);
-  if (mem_mib != HR_NONE && use->gpu_mem_mib[gpu] + inventory->gpu_mem_mib[gpu] != mem_mib)
+  if (mem_mib != HR_NONE && use->gpus[gpu].mem_mib + inventory->gpu_mem_mib[gpu] != mem_mib)
     return "the free memory of a GPU differs";
   return NULL;
 }
@@ -93,7 +82,7 @@ static const char *check_inventory_gpu(const struct hr_gpu_inventory *inventory,
    Returns a description of the first inconsistency. Returns NULL if no inconsistency exists. */
 static const char *check_instances(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
                                    size_t gpu, const struct hr_mig_spec *mig) {
-  const struct hr_mig_gpu *used = &use->instances[gpu], *has = &inventory->mig_gpu[gpu];
+  const struct hr_mig_gpu *used = &use->gpus[gpu].instances, *has = &inventory->mig_gpu[gpu];
   struct hr_mig_gpu alone = {0};
   for (uint32_t start = 0; start < HR_MIG_SLICES; start++) {
     if ((used->at[start] != 0) != (inventory->mig_taken[gpu] >> start & 1)) return "the instances in use differ";
@@ -121,13 +110,14 @@ static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t
 /* Checks a node and its GPUs. Returns a description of the first inconsistency. Returns NULL if none exists. */
 static const char *check_inventory_node(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
                                         uint32_t node, const struct hr_pool_spec *spec) {
-  if (spec->cpu_milli_per_node && use->cpu_milli[node] + inventory->cpu_milli[node] != spec->cpu_milli_per_node)
+  const struct node_use *used = &use->nodes[node];
+  if (spec->cpu_milli_per_node && used->cpu_milli + inventory->cpu_milli[node] != spec->cpu_milli_per_node)
     return "the free CPU differs";
-  if (spec->mem_mib_per_node && use->mem_mib[node] + inventory->mem_mib[node] != spec->mem_mib_per_node)
+  if (spec->mem_mib_per_node && used->mem_mib + inventory->mem_mib[node] != spec->mem_mib_per_node)
     return "the free memory differs";
-  if (use->tasks[node] != inventory->tasks[node]) return "the number of its tasks differs";
-  if (use->alone[node] && use->tasks[node] > 1) return "a task does not have the node exclusively";
-  if ((use->alone[node] > 0) != inventory->alone[node]) return "whether a task has the node exclusively differs";
+  if (used->tasks != inventory->tasks[node]) return "the number of its tasks differs";
+  if (used->alone && used->tasks > 1) return "a task does not have the node exclusively";
+  if ((used->alone > 0) != inventory->alone[node]) return "whether a task has the node exclusively differs";
   const char *sums = check_sums(inventory, node);
   if (sums) return sums;
   for (uint32_t i = 0; i < spec->gpus_per_node; i++) {
@@ -135,22 +125,6 @@ static const char *check_inventory_node(const struct hr_gpu_inventory *inventory
     const char *fault = check_inventory_gpu(inventory, use, gpu, spec);
     if (!fault && spec->mig) fault = check_instances(inventory, use, gpu, spec->mig);
     if (fault) return fault;
-  }
-  return NULL;
-}
-
-/* Checks all nodes. Returns a description of the first inconsistency and sets `*node` to its node. Returns NULL if no
-   inconsistency exists. */
-static const char *inventory_use_check(const struct inventory_use *use, const struct hr_cluster *cluster,
-                                       uint32_t *node) {
-  for (uint32_t i = 0; cluster->inventory && i < cluster->n_pools; i++) {
-    const struct hr__pool *pool = &cluster->pools[i];
-    for (*node = pool->first_node.id; *node < pool->first_node.id + pool->spec->nodes; (*node)++) {
-      const char *fault = check_inventory_node(cluster->inventory, use, *node, pool->spec);
-      bool is_up = hr_cluster_node_state(cluster, (hr_node){*node}) == HR_NODE_UP;
-      if (!fault && cluster->inventory->closed[*node] == is_up) fault = "whether it is closed differs from its state";
-      if (fault) return fault;
-    }
   }
   return NULL;
 }
@@ -167,8 +141,7 @@ struct usage {
 };
 
 static void add_job(const struct hr__engine *engine, hr_job job, struct usage *usage) {
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   usage->running.jobs[usage->running.count++] = job;
   usage->all_milli += gpu_milli;
@@ -261,10 +234,18 @@ static enum hr_status check_capacity(const struct hr__engine *engine, const stru
   return HR_OK;
 }
 
-static enum hr_status check_inventory(const struct hr__engine *engine, const struct usage *usage) {
-  uint32_t node;
-  const char *fault = inventory_use_check(&usage->inventory, &engine->cluster, &node);
-  return fault ? hr__broken(engine, "node %" PRIu32 ": %s", node, fault) : HR_OK;
+static enum hr_status check_inventory(const struct hr__engine *engine, const struct inventory_use *use) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  for (uint32_t i = 0; cluster->inventory && i < cluster->n_pools; i++) {
+    const struct hr__pool *pool = &cluster->pools[i];
+    for (uint32_t node = pool->first_node.id; node < pool->first_node.id + pool->spec->nodes; node++) {
+      const char *fault = check_inventory_node(cluster->inventory, use, node, pool->spec);
+      bool is_up = hr_cluster_node_state(cluster, (hr_node){node}) == HR_NODE_UP;
+      if (!fault && cluster->inventory->closed[node] == is_up) fault = "whether it is closed differs from its state";
+      if (fault) return hr__broken(engine, "node %" PRIu32 ": %s", node, fault);
+    }
+  }
+  return HR_OK;
 }
 
 static enum hr_status check_counts(const struct hr__engine *engine, const struct usage *usage) {
@@ -304,23 +285,23 @@ static size_t max_running(const struct hr__engine *engine) {
 }
 
 enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) {
-  struct usage usage = {.pool_milli = calloc(engine->cluster.n_pools, sizeof *usage.pool_milli),
-                        .node_milli = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *usage.node_milli),
-                        .running.jobs = calloc(max_running(engine) + 1, sizeof *usage.running.jobs),
-                        .running.every_job = every_job};
+  struct usage usage = {.running.every_job = every_job};
   enum hr_status status = HR_NO_MEMORY;
-  bool made = inventory_use_init(&usage.inventory, &engine->cluster) == HR_OK;
-  if (made && usage.pool_milli && usage.node_milli && usage.running.jobs) {
+  if (inventory_use_init(&usage.inventory, engine->cluster.inventory) &&
+      HR__ARRAY_MAKE(usage.pool_milli, engine->cluster.n_pools) &&
+      HR__ARRAY_MAKE(usage.node_milli, engine->cluster.n_nodes) &&
+      HR__ARRAY_MAKE(usage.running.jobs, max_running(engine))) {
     status = add_running(engine, &usage);
     if (status == HR_OK) status = check_capacity(engine, &usage);
-    if (status == HR_OK) status = check_inventory(engine, &usage);
+    if (status == HR_OK) status = check_inventory(engine, &usage.inventory);
     if (status == HR_OK) status = check_counts(engine, &usage);
     if (status == HR_OK && every_job) status = check_jobs(engine);
     if (status == HR_OK) status = check_components(engine, &usage.running);
   } else {
     hr_fail(engine->error, HR_NO_MEMORY, "out of memory");
   }
-  inventory_use_finish(&usage.inventory);
+  free(usage.inventory.nodes);
+  free(usage.inventory.gpus);
   free(usage.pool_milli);
   free(usage.node_milli);
   free(usage.running.jobs);
