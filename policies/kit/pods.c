@@ -7,6 +7,7 @@
 #include "policies/kit/pods.h"
 
 #include "headroom/unstable/clusters.h"
+#include "policies/kit/params.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -239,11 +240,7 @@ uint32_t hr__pods_kind(struct hr__pods *pods, const struct hr_view *view, hr_job
   uint32_t hash = hash_kind(&kind);
   for (uint32_t i = hr__hash_first(&pods->kind_at, hash, &at); i != HR_NONE; i = hr__hash_next(&pods->kind_at, &at))
     if (is_same_kind(&pods->kinds[i], &kind)) return i;
-  if (pods->n_kinds == pods->kinds_capacity) {
-    struct hr__job_kind *grown = hr_arena_grown(pods->arena, pods->kinds, &pods->kinds_capacity, sizeof *grown);
-    if (!grown) return HR_NONE;
-    pods->kinds = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(pods->arena, pods->kinds, pods->n_kinds, pods->kinds_capacity)) return HR_NONE;
   kind.shapes = hr_arena_alloc(pods->arena, pods->n_pools * sizeof *kind.shapes);
   if (!kind.shapes || !hr__hash_add(&pods->kind_at, pods->arena, hash, pods->n_kinds)) return HR_NONE;
   struct hr_need need = hr_need_of(pods->cluster, pods->jobs, job);
@@ -272,11 +269,7 @@ static uint32_t new_pod(struct hr__pods *pods) {
     pods->free_pod = pods->pods[number].next_of_job;
     return number;
   }
-  if (pods->n_pods == pods->pods_capacity) {
-    struct hr__pod *grown = hr_arena_grown(pods->arena, pods->pods, &pods->pods_capacity, sizeof *grown);
-    if (!grown) return HR_NONE;
-    pods->pods = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(pods->arena, pods->pods, pods->n_pods, pods->pods_capacity)) return HR_NONE;
   return pods->n_pods++;
 }
 
@@ -443,11 +436,7 @@ static void add_slice(struct hr_placement *placement, struct hr_slice *slices, c
 bool hr__pods_placement(struct hr__pods *pods, hr_job job, struct hr_placement *placement) {
   uint32_t first = hr__pods_first(pods, job), n = 0;
   for (uint32_t at = first; at != HR_NONE; at = pods->pods[at].next_of_job) n++;
-  while (pods->slices_capacity < n) {
-    struct hr_slice *grown = hr_arena_grown(pods->arena, pods->slices, &pods->slices_capacity, sizeof *grown);
-    if (!grown) return false;
-    pods->slices = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM_FOR(pods->arena, pods->slices, n, pods->slices_capacity)) return false;
   *placement = (struct hr_placement){.slices = pods->slices};
   if (first != HR_NONE) placement->pool.id = pods->nodes[pods->pods[first].slice.node.id].pool;
   for (uint32_t at = first; at != HR_NONE; at = pods->pods[at].next_of_job)
@@ -518,13 +507,10 @@ void hr__pods_put_lacks(const struct hr__pods *pods, hr_job job, const struct hr
 enum { AUTOSCALER };
 static const char *const elastic_names[] = {[AUTOSCALER] = "autoscaler", "static", NULL};
 const struct hr_param hr__pod_params[] = {
-    {.key = "elastic_nodes",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "autoscaler",
-     .choices = elastic_names,
-     .help = "how nodes of elastic pools are requested. autoscaler: for pods that do not fit; idle nodes are released; "
-             "static: all available nodes at all times",
-     .advanced = true},
+    HR__CHOICE(
+        "elastic_nodes", "autoscaler", elastic_names, HR__ADVANCED,
+        "how nodes of elastic pools are requested. autoscaler: for pods that do not fit; idle nodes are released; "
+        "static: all available nodes at all times"),
     {0}};
 
 bool hr__pods_are_scaled(const struct hr__pods *pods, const struct hr_policy_env *env) {
@@ -647,11 +633,7 @@ static enum trial_outcome place_job(struct hr__pods *pods, hr_job job, uint32_t 
   enum trial_outcome outcome = DOES_NOT_FIT;
   uint32_t first = hr__pods_first(pods, job), only = HR_NONE;
   if (first != HR_NONE) only = pods->nodes[pods->pods[first].slice.node.id].pool;
-  if (pods->n_trials == pods->trials_capacity) {
-    struct hr__pods_trial *grown = hr_arena_grown(pods->arena, pods->trials, &pods->trials_capacity, sizeof *grown);
-    if (!grown) return OUT_OF_MEMORY;
-    pods->trials = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(pods->arena, pods->trials, pods->n_trials, pods->trials_capacity)) return OUT_OF_MEMORY;
   for (uint32_t pool = 0; pool < pods->n_pools && outcome == DOES_NOT_FIT; pool++)
     if (pods->kinds[kind].shapes[pool].n_pods && (only == HR_NONE || pool == only))
       outcome = place_in(pods, job, kind, pool, ALL_ON_PRESENT);

@@ -262,10 +262,7 @@ static bool make_room(struct hr_release_calendar *calendar) {
     calendar->n_crossed = 0;
     return true;
   }
-  struct hr__release_note *notes =
-      hr_arena_grown(calendar->arena, calendar->notes, &calendar->notes_capacity, sizeof *notes);
-  if (notes) calendar->notes = notes;
-  return notes;
+  return HR__ARENA_HAS_ROOM(calendar->arena, calendar->notes, calendar->n_notes, calendar->notes_capacity);
 }
 
 /* Appends a note. False: out of memory. */
