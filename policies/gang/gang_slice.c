@@ -12,6 +12,7 @@
 
 #include "headroom/policy_kit.h"
 #include "policies/kit/jobs.h"
+#include "policies/kit/params.h"
 
 /* A job in the matrix. */
 struct hr__gang {
@@ -262,24 +263,12 @@ static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "
 enum { PARAM_SLICE, PARAM_ROWS, PARAM_PLACEMENT };
 
 static const struct hr_param params[] = {
-    {.key = "slice_s",
-     .type = HR_PARAM_REAL,
-     .fallback = "30",
-     .min = 5,
-     .max = 65533,
-     .help = "length of a time slice, in which one row of jobs runs"},
-    {.key = "rows",
-     .type = HR_PARAM_INTEGER,
-     .fallback = "4",
-     .min = 1,
-     .max = 64,
-     .help = "maximum number of rows, which is the maximum number of jobs that take turns on a GPU; all other jobs "
-             "wait, first come, first served"},
-    {.key = "placement",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "best-fit",
-     .choices = placement_names,
-     .help = "where a job is placed in its row. pool: only free GPUs are counted; all other rules choose nodes"},
+    HR__REAL("slice_s", "30", 5, 65533, HR__BASIC, "length of a time slice, in which one row of jobs runs"),
+    HR__INTEGER("rows", "4", 1, 64, HR__BASIC,
+                "maximum number of rows, which is the maximum number of jobs that take turns on a GPU; all other jobs "
+                "wait, first come, first served"),
+    HR__CHOICE("placement", "best-fit", placement_names, HR__BASIC,
+               "where a job is placed in its row. pool: only free GPUs are counted; all other rules choose nodes"),
     {0}};
 
 struct slicer {

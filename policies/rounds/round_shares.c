@@ -242,12 +242,7 @@ static uint32_t find_shape(const struct hr__rounds *rounds, uint32_t hash, const
 
 /* Appends a shape with a copy of its speeds. Returns its index; HR_NONE: out of memory. */
 static uint32_t add_shape(struct hr__rounds *rounds, uint32_t hash, const struct hr__round_shape *shape) {
-  if (rounds->n_shapes == rounds->shapes_capacity) {
-    struct hr__round_shape *grown =
-        hr_arena_grown(rounds->arena, rounds->shapes, &rounds->shapes_capacity, sizeof *grown);
-    if (!grown) return HR_NONE;
-    rounds->shapes = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(rounds->arena, rounds->shapes, rounds->n_shapes, rounds->shapes_capacity)) return HR_NONE;
   struct hr__round_shape copy = *shape;
   copy.speed = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *copy.speed);
   if (!copy.speed || !hr__hash_add(&rounds->by_shape, rounds->arena, hash, rounds->n_shapes)) return HR_NONE;
