@@ -134,13 +134,9 @@ static void set_usable(const struct hr__slurm_run *run, const struct hr__slurm_k
 }
 
 static uint32_t add_kind(struct hr__slurm_run *run, struct hr__slurm_kind kind, uint32_t hash) {
-  if (run->n_kinds == run->kind_capacity) {
-    struct hr__slurm_kind *kinds = hr_arena_grown(run->arena, run->kinds, &run->kind_capacity, sizeof *run->kinds);
-    if (!kinds) return HR_NONE;
-    run->kinds = kinds;
-    run->alive = hr_arena_alloc(run->arena, run->kind_capacity * sizeof *run->alive);
-    if (!run->alive) return HR_NONE;
-  }
+  if (!HR__ARENA_HAS_ROOM(run->arena, run->kinds, run->n_kinds, run->kind_capacity) ||
+      !HR__ARENA_HAS_ROOM(run->arena, run->alive, run->n_kinds, run->alive_capacity))
+    return HR_NONE;
   kind.shapes = hr_arena_alloc(run->arena, (run->n_pools + 1) * sizeof *kind.shapes);
   kind.usable = hr_arena_alloc(run->arena, (run->nodes.n_words + 1) * sizeof *kind.usable);
   if (!kind.shapes || !kind.usable || !hr__hash_add(&run->kind_numbers, run->arena, hash, run->n_kinds)) return HR_NONE;

@@ -91,11 +91,7 @@ static struct hr__slurm_use *use_in_qos(struct hr__slurm_run *run, uint32_t qos,
   const struct hr__pair pair = {(uint64_t)qos << 1 | what, name};
   uint32_t at = hr__pair_map_find(&state->pairs, pair);
   if (at != HR_NONE) return &state->uses[at];
-  if (state->n_uses == state->capacity) {
-    struct hr__slurm_use *uses = hr_arena_grown(run->arena, state->uses, &state->capacity, sizeof *state->uses);
-    if (!uses) return NULL;
-    state->uses = uses;
-  }
+  if (!HR__ARENA_HAS_ROOM(run->arena, state->uses, state->n_uses, state->capacity)) return NULL;
   if (!hr__pair_map_add(&state->pairs, run->arena, pair, state->n_uses)) return NULL;
   return &state->uses[state->n_uses++];
 }

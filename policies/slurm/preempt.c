@@ -206,14 +206,8 @@ static void sort_again(struct hr__slurm_run *run, uint32_t n_removed, uint32_t n
 
 /* ---- Jobs that stop ---------------------------------------------------------------------------------- */
 
-enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__slurm_list *list, uint32_t job) {
-  if (list->count == list->capacity) {
-    uint32_t *jobs = hr_arena_grown(run->arena, list->jobs, &list->capacity, sizeof *list->jobs);
-    if (!jobs) return HR_NO_MEMORY;
-    list->jobs = jobs;
-  }
-  list->jobs[list->count++] = job;
-  return HR_OK;
+enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__job_list *list, uint32_t job) {
+  return hr__job_list_add(list, run->arena, (hr_job){job}) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* If the scenario has a section `slurm`, the job may start again only after REQUEUE_DELAY_US, as in Slurm. The job is
@@ -259,13 +253,18 @@ static bool is_over_time(const struct hr__slurm_run *run, const struct hr__slurm
   return running->end_us + over_us + STOP_US <= run->view->now_us;
 }
 
+/* Rejects a job that was stopped. */
+static void cancel(struct hr__slurm_run *run, uint32_t job) {
+  if (!hr__slurm_count(run, job, -1, false)) run->status = HR_NO_MEMORY;
+  if (run->status == HR_OK) run->status = hr_moves_reject(run->moves, (hr_job){job}, HR_REASON_KILLED);
+}
+
 static void end_over_time(struct hr__slurm_run *run, uint32_t job) {
   run->status = hr_moves_requeue(run->moves, (hr_job){job}, HR_REASON_KILLED);
   if (run->status != HR_OK) return;
   hr__slurm_leave(run, job, run->view->now_us);
   if (run->preemption.is_on) run->preemption.leaving[job] = false;
-  if (!hr__slurm_count(run, job, -1, false)) run->status = HR_NO_MEMORY;
-  if (run->status == HR_OK) run->status = hr_moves_reject(run->moves, (hr_job){job}, HR_REASON_KILLED);
+  cancel(run, job);
 }
 
 void hr__slurm_stop_over_time(struct hr__slurm_run *run) {
@@ -436,16 +435,16 @@ static void requeue(struct hr__slurm_run *run, uint32_t job) {
 }
 
 void hr__slurm_resume(struct hr__slurm_run *run) {
-  struct hr__slurm_list *list = &run->suspension.jobs;
+  struct hr__job_list *list = &run->suspension.jobs;
   uint32_t n_kept = 0;
   for (uint32_t i = 0; i < list->count; i++) {
-    uint32_t job = list->jobs[i];
-    const struct hr__slurm_running *running = running_of(run, job);
+    hr_job job = list->jobs[i];
+    const struct hr__slurm_running *running = running_of(run, job.id);
     bool done = run->status == HR_OK && running && (is_on_lost_node(run, running) || may_resume(run, running));
     if (!done)
       list->jobs[n_kept++] = job;
     else if (is_on_lost_node(run, running))
-      requeue(run, job);
+      requeue(run, job.id);
     else
       resume(run, running);
   }
@@ -477,12 +476,10 @@ static bool stop(struct hr__slurm_run *run, uint32_t job) {
   run->status = hr_moves_requeue(run->moves, (hr_job){job}, HR_REASON_PREEMPTED);
   if (run->status != HR_OK) return false;
   hr__slurm_leave(run, job, now_us);
-  if (is_cancelled) {
-    if (!hr__slurm_count(run, job, -1, false)) run->status = HR_NO_MEMORY;
-    if (run->status == HR_OK) run->status = hr_moves_reject(run->moves, (hr_job){job}, HR_REASON_KILLED);
-  } else {
+  if (is_cancelled)
+    cancel(run, job);
+  else
     run->status = hr__slurm_requeue(run, job, now_us);
-  }
   return run->status == HR_OK;
 }
 

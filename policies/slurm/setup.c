@@ -171,14 +171,10 @@ static bool set_qos(struct hr__slurm_run *run) {
 static uint32_t add_assoc(struct hr__slurm_run *run, uint32_t parent, const struct hr_slurm_assoc *config,
                           uint32_t first_job, bool is_user) {
   struct hr__slurm_accounts *accounts = &run->accounts;
-  if (accounts->count == accounts->capacity) {
-    uint32_t capacity = accounts->capacity;
-    accounts->configs = hr_arena_grown(run->arena, accounts->configs, &capacity, sizeof(*accounts->configs));
-    uint32_t same = accounts->capacity;
-    accounts->first_jobs = hr_arena_grown(run->arena, accounts->first_jobs, &same, sizeof *accounts->first_jobs);
-    accounts->assocs = hr_arena_grown(run->arena, accounts->assocs, &accounts->capacity, sizeof *accounts->assocs);
-    if (!accounts->assocs || !accounts->configs || !accounts->first_jobs) return HR_NONE;
-  }
+  if (!HR__ARENA_HAS_ROOM(run->arena, accounts->configs, accounts->count, accounts->configs_capacity) ||
+      !HR__ARENA_HAS_ROOM(run->arena, accounts->first_jobs, accounts->count, accounts->jobs_capacity) ||
+      !HR__ARENA_HAS_ROOM(run->arena, accounts->assocs, accounts->count, accounts->assocs_capacity))
+    return HR_NONE;
   accounts->configs[accounts->count] = config;
   accounts->first_jobs[accounts->count] = first_job;
   accounts->assocs[accounts->count] = (struct hr__slurm_assoc){.parent = parent,
