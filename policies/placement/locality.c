@@ -138,9 +138,8 @@ static void drop_stale_ends(const struct hr__gpu_release_calendar *gpu_calendar,
 static bool make_room(struct hr__gpu_release_calendar *gpu_calendar, struct end_heap *heap) {
   drop_stale_ends(gpu_calendar, heap);
   if (heap->count < heap->capacity / 2) return true;
-  struct job_end *grown = hr_arena_grown(gpu_calendar->arena, heap->end, &heap->capacity, sizeof *grown);
+  bool grown = HR__ARENA_HAS_ROOM(gpu_calendar->arena, heap->end, heap->capacity, heap->capacity);
   gpu_calendar->out_of_memory = gpu_calendar->out_of_memory || !grown;
-  if (grown) heap->end = grown;
   return grown;
 }
 
@@ -233,11 +232,9 @@ static int64_t gpu_calendar_earliest(struct hr__gpu_release_calendar *gpu_calend
 
 /* Copies the slices of the placement into memory of the calendar. False: out of memory. */
 static bool copy_slices(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement) {
-  while (placement->n_slices > gpu_calendar->slices_capacity) {
-    gpu_calendar->slices = hr_arena_grown(gpu_calendar->arena, gpu_calendar->slices, &gpu_calendar->slices_capacity,
-                                          sizeof *gpu_calendar->slices);
-    if (!gpu_calendar->slices) return false;
-  }
+  if (!HR__ARENA_HAS_ROOM_FOR(gpu_calendar->arena, gpu_calendar->slices, placement->n_slices,
+                              gpu_calendar->slices_capacity))
+    return false;
   for (uint32_t i = 0; i < placement->n_slices; i++) gpu_calendar->slices[i] = placement->slices[i];
   placement->slices = gpu_calendar->slices;
   return true;
@@ -464,11 +461,7 @@ HR__HEAP(expiries, struct expiry, expires_before)
 
 static bool push_expiry(struct hr__queue *queue, struct expiry expiry) {
   struct hr__locality_state *locality = queue->locality;
-  if (locality->n_expiries == locality->capacity) {
-    struct expiry *heap = hr_arena_grown(queue->arena, locality->heap, &locality->capacity, sizeof *heap);
-    if (!heap) return false;
-    locality->heap = heap;
-  }
+  if (!HR__ARENA_HAS_ROOM(queue->arena, locality->heap, locality->n_expiries, locality->capacity)) return false;
   expiries_rise(locality->heap, locality->n_expiries++, expiry, NULL);
   return true;
 }

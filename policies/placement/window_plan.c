@@ -22,6 +22,7 @@
 
 #include "policies/placement/gpu_capacity.h"
 
+#include "base/containers.h"
 #include "headroom/policy_kit.h"
 
 #include <stdlib.h>
@@ -287,11 +288,7 @@ bool hr__window_plan_failed(const struct hr__window_plan *plan) {
 /* ---- Running tasks ---------------------------------------------------------------------------------- */
 
 static bool add_running(struct hr__window_plan *plan, struct planned_node *node, const struct running_task *task) {
-  if (node->n_running == node->running_capacity) {
-    struct running_task *grown = hr_arena_grown(plan->arena, node->running, &node->running_capacity, sizeof *grown);
-    if (!grown) return false;
-    node->running = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(plan->arena, node->running, node->n_running, node->running_capacity)) return false;
   uint32_t at = node->n_running++;
   for (; at > 0 && node->running[at - 1].end_us > task->end_us; at--) node->running[at] = node->running[at - 1];
   node->running[at] = *task;
@@ -332,10 +329,7 @@ void hr__window_plan_end(struct hr__window_plan *plan) {
 }
 
 static bool ensure_times(struct hr__window_plan *plan, uint32_t count) {
-  while (count > plan->times_capacity) {
-    plan->times = hr_arena_grown(plan->arena, plan->times, &plan->times_capacity, sizeof *plan->times);
-    if (!plan->times) return false;
-  }
+  if (!HR__ARENA_HAS_ROOM_FOR(plan->arena, plan->times, count, plan->times_capacity)) return false;
   return true;
 }
 
@@ -382,11 +376,7 @@ static struct planned_node *node_of(struct hr__window_plan *plan, uint32_t node)
 
 static bool append(struct hr__window_plan *plan, struct hr_slice **slices, uint32_t *count, uint32_t *capacity,
                    const struct hr_slice *slice) {
-  if (*count == *capacity) {
-    struct hr_slice *grown = hr_arena_grown(plan->arena, *slices, capacity, sizeof *grown);
-    if (!grown) return false;
-    *slices = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(plan->arena, *slices, *count, *capacity)) return false;
   (*slices)[(*count)++] = *slice;
   return true;
 }
@@ -470,10 +460,7 @@ static uint32_t length_class(int64_t length_us) {
 }
 
 static struct shape_bounds *bounds_of_shape(struct hr__window_plan *plan, uint32_t shape) {
-  while (shape >= plan->bounds_capacity) {
-    plan->bounds = hr_arena_grown(plan->arena, plan->bounds, &plan->bounds_capacity, sizeof(*plan->bounds));
-    if (!plan->bounds) return NULL;
-  }
+  if (!HR__ARENA_HAS_ROOM(plan->arena, plan->bounds, shape, plan->bounds_capacity)) return NULL;
   if (!plan->bounds[shape]) plan->bounds[shape] = hr_arena_alloc(plan->arena, sizeof *plan->bounds[shape]);
   return plan->bounds[shape];
 }
@@ -684,11 +671,7 @@ int64_t hr__window_plan_earliest(struct hr__window_plan *plan, const struct hr__
 /* ---- Reservations ----------------------------------------------------------------------------------- */
 
 static bool add_reserved(struct hr__window_plan *plan, struct planned_node *node, const struct reserved_task *task) {
-  if (node->n_reserved == node->reserved_capacity) {
-    struct reserved_task *grown = hr_arena_grown(plan->arena, node->reserved, &node->reserved_capacity, sizeof *grown);
-    if (!grown) return false;
-    node->reserved = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(plan->arena, node->reserved, node->n_reserved, node->reserved_capacity)) return false;
   uint32_t at = node->n_reserved++;
   for (; at > 0 && node->reserved[at - 1].from_us > task->from_us; at--) node->reserved[at] = node->reserved[at - 1];
   node->reserved[at] = *task;
