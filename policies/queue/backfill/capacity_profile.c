@@ -78,10 +78,7 @@ static int64_t class_begin(uint32_t class) {
 /* Returns the bounds of a shape. Bounds of a previous plan are reset. NULL: out of memory. */
 static struct hr__start_bounds *bounds_of(struct hr__future *future, const struct hr__shape *shape) {
   struct hr_arena *arena = future->queue->arena;
-  while (shape->number >= future->bounds_capacity) {
-    future->bounds = hr_arena_grown(arena, future->bounds, &future->bounds_capacity, sizeof(*future->bounds));
-    if (!future->bounds) return NULL;
-  }
+  if (!HR__ARENA_HAS_ROOM(arena, future->bounds, shape->number, future->bounds_capacity)) return NULL;
   struct hr__start_bounds *bounds = future->bounds[shape->number];
   if (!bounds) bounds = future->bounds[shape->number] = hr_arena_alloc(arena, sizeof *bounds);
   if (!bounds) return NULL;
@@ -713,12 +710,9 @@ int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, 
 /* ---- Reservations ----------------------------------------------------------------------------------- */
 
 static bool grow_reservations(struct hr__reservations *all) {
-  struct hr_arena *arena = all->arena;
-  all->reservation =
-      hr__ensure_room(arena, all->reservation, all->n_reservations, &all->made_capacity, sizeof *all->reservation);
-  all->heap = hr__ensure_room(arena, all->heap, all->n_reservations, &all->heap_capacity, sizeof *all->heap);
-  all->due = hr__ensure_room(arena, all->due, all->n_reservations, &all->due_capacity, sizeof *all->due);
-  return all->reservation && all->heap && all->due;
+  return HR__ARENA_HAS_ROOM(all->arena, all->reservation, all->n_reservations, all->made_capacity) &&
+         HR__ARENA_HAS_ROOM(all->arena, all->heap, all->n_reservations, all->heap_capacity) &&
+         HR__ARENA_HAS_ROOM(all->arena, all->due, all->n_reservations, all->due_capacity);
 }
 
 static bool is_earlier(const void *self, uint32_t a, uint32_t b) {
@@ -744,11 +738,9 @@ bool hr__reservations_add(struct hr__reservations *all, const struct hr__reserva
   added->pool = placement->pool;
   added->first_slice = all->n_slices;
   added->n_slices = placement->n_slices;
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    all->slices = hr__ensure_room(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
-    if (!all->slices) return false;
-    all->slices[all->n_slices++] = placement->slices[i];
-  }
+  if (!HR__ARENA_HAS_ROOM_FOR(all->arena, all->slices, all->n_slices + placement->n_slices, all->slices_capacity))
+    return false;
+  for (uint32_t i = 0; i < placement->n_slices; i++) all->slices[all->n_slices++] = placement->slices[i];
   numbers_rise(all->heap, all->n_heap++, all->n_reservations++, all);
   return true;
 }
