@@ -54,11 +54,9 @@ enum { MAX_HALF_LIVES = 256 };
 /* ---- Shares and usage: accounts --------------------------------------------------------------------- */
 
 static bool make_room(struct hr__shares *shares, const struct hr__queue *queue) {
-  if (shares->count < shares->capacity) return true;
-  shares->accounts = hr_arena_grown(queue->arena, shares->accounts, &shares->capacity, sizeof *shares->accounts);
-  shares->ranking = hr_arena_grown(queue->arena, shares->ranking, &shares->ranking_capacity, sizeof *shares->ranking);
-  shares->risen = hr_arena_grown(queue->arena, shares->risen, &shares->risen_capacity, sizeof *shares->risen);
-  return shares->accounts && shares->ranking && shares->risen;
+  return HR__ARENA_HAS_ROOM(queue->arena, shares->accounts, shares->count, shares->capacity) &&
+         HR__ARENA_HAS_ROOM(queue->arena, shares->ranking, shares->count, shares->ranking_capacity) &&
+         HR__ARENA_HAS_ROOM(queue->arena, shares->risen, shares->count, shares->risen_capacity);
 }
 
 /* Returns the index of the account with a name, which is (tenant, user), created if needed; HR_NONE: out of memory. A
@@ -406,12 +404,7 @@ static uint32_t find_kind(struct hr__queue *queue, struct fair_share_kind kind) 
   struct hr__pair name = {(uint64_t)kind.account << 32 | (uint32_t)kind.priority, kind.milli};
   uint32_t number = hr__pair_map_find(&fairness->kind_numbers, name);
   if (number != HR_NONE) return number;
-  if (fairness->n_kinds == fairness->kinds_capacity) {
-    struct fair_share_kind *kinds =
-        hr_arena_grown(queue->arena, fairness->kinds, &fairness->kinds_capacity, sizeof *kinds);
-    if (!kinds) return HR_NONE;
-    fairness->kinds = kinds;
-  }
+  if (!HR__ARENA_HAS_ROOM(queue->arena, fairness->kinds, fairness->n_kinds, fairness->kinds_capacity)) return HR_NONE;
   if (!hr__pair_map_add(&fairness->kind_numbers, queue->arena, name, fairness->n_kinds)) return HR_NONE;
   fairness->kinds[fairness->n_kinds] = kind;
   return fairness->n_kinds++;
@@ -509,7 +502,7 @@ struct drf {
 
 static uint32_t tenant_of(const struct hr__queue *queue, hr_job job) {
   const struct drf *drf = queue->order_state;
-  uint32_t tenant = queue->trace->tenant ? queue->trace->tenant[job.id] : HR_NONE;
+  uint32_t tenant = hr__tenant(queue, job);
   return tenant == HR_NONE ? drf->n_tenants - 1 : tenant;
 }
 
@@ -644,17 +637,10 @@ static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct 
   return drf->tenants[subqueue->name].key;
 }
 
-static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  (void)queue;
-  (void)view;
-  (void)job;
-  return 0;
-}
-
 static const struct hr__listener drf_listener = {
     .job_starts = drf_job_starts, .job_stops = drf_job_stops, .job_moves = job_moves};
 
-const struct hr__order hr__order_drf = {.key = key,
+const struct hr__order hr__order_drf = {.key = by_id,
                                         .subqueue = subqueue,
                                         .full_key = full_key,
                                         .create = drf_create,
