@@ -74,23 +74,23 @@ bool hr__gains_create(struct hr__queue *queue) {
   return true;
 }
 
-/* Returns how many free GPUs a node must have after a gain so that jobs of the shape may fit (struct hr__gains). */
-static uint32_t gain_needed(const struct hr__queue *queue, const struct hr__shape *shape) {
+uint32_t hr__least_gpus(const struct hr__queue *queue, const struct hr__shape *shape) {
   struct hr_need need = hr__need(queue, shape->gpus, shape->kind);
   uint32_t least = need.gpus;
-  if (!hr_placer_is_single(queue->placer, need.gpus, need.accept_class))
-    for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
-      uint32_t size = hr_free_index_gpus_per_node(hr_cluster_free_index(queue->cluster, (hr_pool){i}));
-      uint32_t rest = size ? need.gpus % size : 0, fewest = rest ? rest : size;
-      if (fewest && fewest < least) least = fewest;
-    }
-  return least < queue->gains->n_last ? least : queue->gains->n_last;
+  if (hr_placer_is_single(queue->placer, need.gpus, need.accept_class)) return least;
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
+    uint32_t size = hr_free_index_gpus_per_node(hr_cluster_free_index(queue->cluster, (hr_pool){i}));
+    uint32_t rest = size ? need.gpus % size : 0, fewest = rest ? rest : size;
+    if (fewest && fewest < least) least = fewest;
+  }
+  return least;
 }
 
 bool hr__shape_try(const struct hr__queue *queue, struct hr__shape *shape, struct hr_placement *placement) {
   if (hr__fits(queue, shape->gpus, shape->kind, placement)) return true;
   if (!queue->gains) return false;
-  if (!shape->gain) shape->gain = gain_needed(queue, shape);
+  uint32_t least = shape->gain ? shape->gain : hr__least_gpus(queue, shape);
+  shape->gain = least < queue->gains->n_last ? least : queue->gains->n_last;
   shape->unfit = queue->gains->count;
   return false;
 }

@@ -62,11 +62,8 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   struct hr__elastic *elastic = queue->elastic;
   (void)view, (void)placement;
   if (!is_elastic(queue, job)) return HR_OK;
-  struct elastic_job *running =
-      hr__ensure_room(queue->arena, elastic->running, elastic->count, &elastic->capacity, sizeof *running);
-  if (!running) return HR_NO_MEMORY;
-  elastic->running = running;
-  running[elastic->count++] = (struct elastic_job){.job = job};
+  if (!HR__ARENA_HAS_ROOM(queue->arena, elastic->running, elastic->count, elastic->capacity)) return HR_NO_MEMORY;
+  elastic->running[elastic->count++] = (struct elastic_job){.job = job};
   return HR_OK;
 }
 
@@ -338,11 +335,8 @@ static enum hr_status make_room(struct hr__queue *queue, const struct hr_view *v
     struct elastic_gift back = {job, excess(queue, view, job, to_min)};
     if (back.gpus < hr_cluster_sizes(queue->cluster, job).step) continue;
     status = take_until_fits(queue, view, moves, &back, first, fits);
-    struct elastic_gift *all =
-        hr__ensure_room(queue->arena, elastic->back, n_back, &elastic->back_capacity, sizeof *all);
-    if (!all) return HR_NO_MEMORY;
-    elastic->back = all;
-    all[n_back++] = back;
+    if (!HR__ARENA_HAS_ROOM(queue->arena, elastic->back, n_back, elastic->back_capacity)) return HR_NO_MEMORY;
+    elastic->back[n_back++] = back;
   }
   if (status != HR_OK) return status;
   /* The other modules are notified of final moves only. */

@@ -141,16 +141,14 @@ enum hr_status hr__holds_job_failed(struct hr__queue *queue, const struct hr_vie
   for (uint32_t i = 0; i < event->placement->n_slices; i++) {
     hr_node node = event->placement->slices[i].node;
     if (!hr_view_node_failed(view, node)) continue;
-    struct excluded_node *excluded =
-        hr__ensure_room(queue->arena, holds->excluded, holds->n_excluded, &holds->excluded_capacity, sizeof *excluded);
-    if (!excluded) return HR_NO_MEMORY;
-    holds->excluded = excluded;
-    excluded[holds->n_excluded++] =
+    if (!HR__ARENA_HAS_ROOM(queue->arena, holds->excluded, holds->n_excluded, holds->excluded_capacity))
+      return HR_NO_MEMORY;
+    holds->excluded[holds->n_excluded++] =
         (struct excluded_node){node, view->now_us + holds->exclude_us, holds->last_excluded[event->job.id]};
     holds->last_excluded[event->job.id] = holds->n_excluded;
     hr_view_count_exclusion(view, node, true, 0);
     uint32_t oldest = holds->n_excluded;
-    for (uint32_t k = 0; oldest && k < holds->exclude_nodes; k++) oldest = excluded[oldest - 1].older;
+    for (uint32_t k = 0; oldest && k < holds->exclude_nodes; k++) oldest = holds->excluded[oldest - 1].older;
     if (oldest) end_exclusion(holds, view, oldest);
   }
   return HR_OK;
@@ -334,11 +332,8 @@ static uint32_t kind_of(struct hr__queue *queue, hr_job job, hr_job owner, uint3
     *old = (struct held_kind){gpus, kind, owner, set, n_ignored, HR_NEVER_US, HR_NEVER_US, 0};
     return i;
   }
-  struct held_kind *kinds =
-      hr__ensure_room(queue->arena, holds->kinds, holds->n_kinds, &holds->kinds_capacity, sizeof *kinds);
-  if (!kinds) return HR_NONE;
-  holds->kinds = kinds;
-  kinds[holds->n_kinds] = (struct held_kind){gpus, kind, owner, set, n_ignored, HR_NEVER_US, HR_NEVER_US, 0};
+  if (!HR__ARENA_HAS_ROOM(queue->arena, holds->kinds, holds->n_kinds, holds->kinds_capacity)) return HR_NONE;
+  holds->kinds[holds->n_kinds] = (struct held_kind){gpus, kind, owner, set, n_ignored, HR_NEVER_US, HR_NEVER_US, 0};
   return holds->n_kinds++;
 }
 
@@ -372,11 +367,8 @@ static bool find_start(struct hr__queue *queue, uint32_t number, int64_t now_us,
 /* Adds a job to those that are held. */
 static enum hr__hold hold(struct hr__queue *queue, const struct held_job *held, int64_t limit_us) {
   struct hr__holds *holds = queue->holds;
-  struct held_job *jobs =
-      hr__ensure_room(queue->arena, holds->jobs, holds->n_jobs, &holds->jobs_capacity, sizeof *jobs);
-  if (!jobs) return HR__HOLD_NO_MEMORY;
-  holds->jobs = jobs;
-  jobs[holds->n_jobs++] = *held;
+  if (!HR__ARENA_HAS_ROOM(queue->arena, holds->jobs, holds->n_jobs, holds->jobs_capacity)) return HR__HOLD_NO_MEMORY;
+  holds->jobs[holds->n_jobs++] = *held;
   holds->place[held->job.id] = holds->n_jobs;
   if (limit_us < holds->kinds[held->kind].least_us) holds->kinds[held->kind].least_us = limit_us;
   if (held->ahead.end_us < holds->until_us) holds->until_us = held->ahead.end_us;
@@ -387,12 +379,7 @@ static enum hr__hold hold(struct hr__queue *queue, const struct held_job *held, 
    False: out of memory. */
 static bool keep_slices(struct hr__queue *queue, struct hr_placement *placement) {
   struct hr__holds *holds = queue->holds;
-  while (placement->n_slices > holds->slices_capacity) {
-    struct hr_slice *slices =
-        hr__ensure_room(queue->arena, holds->slices, holds->slices_capacity, &holds->slices_capacity, sizeof *slices);
-    if (!slices) return false;
-    holds->slices = slices;
-  }
+  if (!HR__ARENA_HAS_ROOM_FOR(queue->arena, holds->slices, placement->n_slices, holds->slices_capacity)) return false;
   if (placement->n_slices) memcpy(holds->slices, placement->slices, placement->n_slices * sizeof *holds->slices);
   placement->slices = holds->slices;
   return true;

@@ -234,25 +234,22 @@ static enum hr_status capacity_job_waits(struct hr__queue *queue, const struct h
 static enum hr_status capacity_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                           const struct hr_placement *placement) {
   (void)view;
-  struct hr_need need = hr__need_of(queue, job);
-  hr_capacity_take(queue->capacity, &need, placement);
+  hr__count_in(queue, queue->capacity, job, placement, true);
   return HR_OK;
 }
 
 static enum hr_status capacity_job_stops(struct hr__queue *queue, const struct hr_view *view,
                                          const struct hr_event *event) {
   (void)view;
-  struct hr_need need = hr__need_of(queue, event->job);
-  hr_capacity_give(queue->capacity, &need, event->placement);
+  hr__count_in(queue, queue->capacity, event->job, event->placement, false);
   return HR_OK;
 }
 
 static enum hr_status capacity_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                          const struct hr_placement *from, const struct hr_placement *to) {
   (void)view;
-  struct hr_need need = hr__need_of(queue, job);
-  hr_capacity_give(queue->capacity, &need, from);
-  hr_capacity_take(queue->capacity, &need, to);
+  hr__count_in(queue, queue->capacity, job, from, false);
+  hr__count_in(queue, queue->capacity, job, to, true);
   return HR_OK;
 }
 
@@ -443,7 +440,8 @@ static void explain_room(struct hr__queue *queue, const struct hr_view *view, hr
     wait->reason = HR_WAIT_REASON_NODE_RESOURCES;
 }
 
-static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
+  struct hr__queue *queue = self;
   if (hr__carbon_explains(queue, job, wait)) return;
   struct hr_need need = hr__need_of(queue, job);
   if (queue->holds && hr__holds_wait(queue, job, wait)) return;
@@ -643,20 +641,12 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   return status;
 }
 
-static void destroy(void *self) {
-  hr__carbon_destroy(self);
-}
-
-static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
-  explain_job(self, view, job, wait);
-}
-
 HR_POLICY(queue) = {HR_POLICY_HEAD,
                     .name = "queue",
                     .summary = "a queue with an order, a backfill and a placement rule",
                     .params = hr__queue_params,
                     .create = create,
-                    .destroy = destroy,
+                    .destroy = hr__carbon_destroy,
                     .observe = observe,
                     .decide = decide,
                     .abilities = abilities,

@@ -69,14 +69,11 @@ static struct hr__subqueue *make_subqueue(struct hr__waiting *waiting, struct hr
 
 static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, uint32_t kind) {
   struct hr_arena *arena = waiting->arena;
-  waiting->shapes =
-      hr__ensure_room(arena, waiting->shapes, waiting->n_shapes, &waiting->shapes_capacity, sizeof(*waiting->shapes));
-  waiting->active =
-      hr__ensure_room(arena, waiting->active, waiting->n_shapes, &waiting->active_capacity, sizeof *waiting->active);
-  waiting->other =
-      hr__ensure_room(arena, waiting->other, waiting->n_shapes, &waiting->other_capacity, sizeof *waiting->other);
   struct hr__shape *shape = hr_arena_alloc(arena, sizeof *shape);
-  if (!waiting->shapes || !waiting->active || !waiting->other || !shape) return NULL;
+  if (!HR__ARENA_HAS_ROOM(arena, waiting->shapes, waiting->n_shapes, waiting->shapes_capacity) ||
+      !HR__ARENA_HAS_ROOM(arena, waiting->active, waiting->n_shapes, waiting->active_capacity) ||
+      !HR__ARENA_HAS_ROOM(arena, waiting->other, waiting->n_shapes, waiting->other_capacity) || !shape)
+    return NULL;
   *shape = (struct hr__shape){.gpus = gpus,
                               .kind = kind,
                               .number = waiting->n_shapes,
@@ -105,31 +102,20 @@ static bool link_same_key(struct hr__waiting *waiting, uint32_t number) {
   return true;
 }
 
-/* Returns the index of the partition (struct hr__queued_job), created if needed; HR_NONE: out of memory. */
-static uint32_t find_part(struct hr__waiting *waiting, uint64_t part) {
-  struct hr__pair pair = {part, 0};
-  uint32_t number = hr__pair_map_find(&waiting->part_numbers, pair);
-  if (number != HR_NONE) return number;
-  number = waiting->part_numbers.count;
-  return hr__pair_map_add(&waiting->part_numbers, waiting->arena, pair, number) ? number : HR_NONE;
-}
-
 /* Returns the index in waiting->subqueues of the subqueue for the job in the shape, created if needed; HR_NONE: out of
    memory. */
 static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shape,
                              const struct hr__queued_job *queued) {
-  uint32_t part_number = find_part(waiting, queued->part);
+  struct hr_arena *arena = waiting->arena;
+  uint32_t part_number = hr__pair_map_intern(&waiting->part_numbers, arena, (struct hr__pair){queued->part, 0});
   struct hr__pair pair = {queued->subqueue, (uint64_t)shape->number << 32 | part_number};
   if (part_number == HR_NONE) return HR_NONE;
   uint32_t number = hr__pair_map_find(&waiting->subqueue_numbers, pair);
   if (number != HR_NONE) return number;
-  waiting->subqueues = hr__ensure_room(waiting->arena, waiting->subqueues, waiting->n_subqueues,
-                                       &waiting->subqueues_capacity, sizeof(*waiting->subqueues));
-  waiting->active_subqueues = hr__ensure_room(waiting->arena, waiting->active_subqueues, waiting->n_subqueues,
-                                              &waiting->active_subqueues_capacity, sizeof(*waiting->active_subqueues));
   struct hr__subqueue *subqueue = make_subqueue(waiting, shape, queued->subqueue);
-  if (!waiting->subqueues || !waiting->active_subqueues || !subqueue ||
-      !hr__pair_map_add(&waiting->subqueue_numbers, waiting->arena, pair, waiting->n_subqueues))
+  if (!HR__ARENA_HAS_ROOM(arena, waiting->subqueues, waiting->n_subqueues, waiting->subqueues_capacity) ||
+      !HR__ARENA_HAS_ROOM(arena, waiting->active_subqueues, waiting->n_subqueues, waiting->active_subqueues_capacity) ||
+      !subqueue || !hr__pair_map_add(&waiting->subqueue_numbers, arena, pair, waiting->n_subqueues))
     return HR_NONE;
   subqueue->owner = queued->owner;
   waiting->subqueues[waiting->n_subqueues] = subqueue;
@@ -539,9 +525,7 @@ static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__wal
 /* Enters a subqueue: adds a cursor at its first job. */
 static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr__subqueue *subqueue) {
   struct hr__shape *shape = walk->shape;
-  shape->cursors = hr__ensure_room(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity,
-                                   sizeof *shape->cursors);
-  if (!shape->cursors) return false;
+  if (!HR__ARENA_HAS_ROOM(waiting->arena, shape->cursors, walk->n_cursors, shape->cursors_capacity)) return false;
   subqueue->walk = walk->number;
   cursors_rise(shape->cursors, walk->n_cursors++,
                cursor_at(waiting, subqueue, has_subqueues(waiting) ? subqueue->head : walk->next_entry), NULL);

@@ -106,13 +106,6 @@ static inline bool hr__quota_tree_keeps_capacity(const struct hr_quota_tree *tre
 
 /* ---- Waiting jobs ----------------------------------------------------------------------------------- */
 
-/* Returns `list` if it has room for one more element, else a larger copy of it; NULL: out of memory. `count`: number of
-   elements. `bytes`: size of an element. `*capacity` is updated. */
-static inline void *hr__ensure_room(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity,
-                                    size_t bytes) {
-  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
-}
-
 /* A subqueue: waiting jobs of one shape that never change their relative order. */
 struct hr__subqueue {
   uint64_t name; /* name of the subqueue, defined by the order */

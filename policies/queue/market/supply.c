@@ -261,14 +261,11 @@ static bool append_nodes(struct hr__queue *queue, hr_pool pool, uint32_t count) 
   uint32_t number = next_off(queue, pool, supply->first_off[pool.id]);
   if (number != HR_NONE) supply->first_off[pool.id] = number;
   for (uint32_t i = 0; i < count && number != HR_NONE; i++) {
-    struct pool_node *booting =
-        hr__ensure_room(queue->arena, supply->booting, supply->n_booting, &supply->booting_capacity, sizeof *booting);
-    if (!booting) {
+    if (!HR__ARENA_HAS_ROOM(queue->arena, supply->booting, supply->n_booting, supply->booting_capacity)) {
       supply->failed = true;
       return false;
     }
-    supply->booting = booting;
-    booting[supply->n_booting++] = (struct pool_node){pool, {first + number}};
+    supply->booting[supply->n_booting++] = (struct pool_node){pool, {first + number}};
     number = next_off(queue, pool, number + 1);
   }
   return true;
@@ -315,20 +312,12 @@ static bool placed_end(struct hr__queue *queue) {
 /* Stores a placement for placed_end. False: out of memory. */
 static bool store(struct hr__queue *queue, const struct hr_need *need, const struct hr_placement *placement) {
   struct hr__placed_supply *supply = queue->market->placed;
-  struct placed *placed =
-      hr__ensure_room(queue->arena, supply->placed, supply->n_placed, &supply->placed_capacity, sizeof *placed);
-  if (!placed) return false;
-  supply->placed = placed;
+  if (!HR__ARENA_HAS_ROOM(queue->arena, supply->placed, supply->n_placed, supply->placed_capacity)) return false;
   uint32_t first = supply->n_slices;
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    struct hr_slice *slices =
-        hr__ensure_room(queue->arena, supply->slices, first + i, &supply->slices_capacity, sizeof *slices);
-    if (!slices) return false;
-    supply->slices = slices;
-    slices[first + i] = placement->slices[i];
-  }
-  supply->n_slices = first + placement->n_slices;
-  placed[supply->n_placed++] = (struct placed){*need, placement->pool, first, placement->n_slices};
+  supply->n_slices += placement->n_slices;
+  if (!HR__ARENA_HAS_ROOM_FOR(queue->arena, supply->slices, supply->n_slices, supply->slices_capacity)) return false;
+  for (uint32_t i = 0; i < placement->n_slices; i++) supply->slices[first + i] = placement->slices[i];
+  supply->placed[supply->n_placed++] = (struct placed){*need, placement->pool, first, placement->n_slices};
   return true;
 }
 
@@ -478,12 +467,7 @@ static uint32_t placed_empty_nodes(const struct hr__queue *queue, uint32_t pool)
 void hr__placed_supply_job_changes(struct hr__queue *queue, hr_job job, const struct hr_placement *placement,
                                    bool starts) {
   const struct hr__placed_supply *supply = queue->market->placed;
-  if (!supply->is_planned) return;
-  struct hr_need need = hr__need_of(queue, job);
-  if (starts)
-    hr_capacity_take(supply->capacity, &need, placement);
-  else
-    hr_capacity_give(supply->capacity, &need, placement);
+  if (supply->is_planned) hr__count_in(queue, supply->capacity, job, placement, starts);
 }
 
 void hr__placed_supply_node_changes(struct hr__queue *queue, const struct hr_event *event) {

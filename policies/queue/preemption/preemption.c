@@ -194,10 +194,7 @@ static enum hr_status rekey_pool(struct hr__queue *queue, const struct hr_view *
   struct hr_job_entry entry;
   uint32_t count = 0;
   while (hr_job_tree_first(running, &entry)) {
-    if (count == preemptor->jobs_capacity) {
-      preemptor->jobs = hr_arena_grown(queue->arena, preemptor->jobs, &preemptor->jobs_capacity, sizeof(hr_job));
-      if (!preemptor->jobs) return HR_NO_MEMORY;
-    }
+    if (!HR__ARENA_HAS_ROOM(queue->arena, preemptor->jobs, count, preemptor->jobs_capacity)) return HR_NO_MEMORY;
     hr_job_tree_remove(running, entry.key, entry.job);
     preemptor->jobs[count++] = entry.job;
   }
@@ -273,22 +270,18 @@ static enum hr_status give_notice(struct hr__queue *queue, const struct hr_view 
   return unlist(queue, job, &placement);
 }
 
-static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+/* Stops the needed victims. If there is a grace period, only gives notice to them: the waiting job starts when they
+   have left, and until then, no other job is preempted. */
+static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                  hr_job waiting) {
   const struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
-    if (preemptor->victims[i].needed) status = stop_job(queue, view, moves, preemptor->victims[i].job);
-  return status;
-}
-
-/* Gives notice to the needed victims. The waiting job starts when they have left. Until then, no other job is
-   preempted. */
-static enum hr_status give_notices(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
-                                   hr_job job) {
-  const struct hr__preemptor *preemptor = queue->preemptor;
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
-    if (preemptor->victims[i].needed) status = give_notice(queue, view, moves, preemptor->victims[i].job, job);
+  for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++) {
+    hr_job job = preemptor->victims[i].job;
+    if (!preemptor->victims[i].needed) continue;
+    status = preemptor->terms.grace_us > 0 ? give_notice(queue, view, moves, job, waiting)
+                                           : stop_job(queue, view, moves, job);
+  }
   return status;
 }
 
@@ -306,10 +299,9 @@ static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view 
   enum hr_status status = hr__preemption_find_victims(queue, view, moves, head, &found);
   *started = false;
   if (status != HR_OK || !found) return status;
-  if (queue->preemptor->terms.grace_us > 0) return give_notices(queue, view, moves, head.job);
   struct hr_placement placement;
-  status = stop_needed(queue, view, moves);
-  if (status != HR_OK) return status;
+  status = stop_needed(queue, view, moves, head.job);
+  if (status != HR_OK || queue->preemptor->terms.grace_us > 0) return status;
   if (!fits(queue, head.job, &placement)) return HR_INTERNAL;
   *started = true;
   return hr__queue_start(queue, view, moves, shape, head, &placement, reason);
@@ -366,10 +358,7 @@ static bool begin(struct hr__queue *queue) {
     preemptor->in_order->debt = hr_arena_alloc(queue->arena, n_pools * sizeof *preemptor->in_order->debt);
   }
   struct hr__preemption_walk *walk = preemptor->in_order;
-  while (n_shapes > walk->walks_capacity) {
-    walk->walks = hr_arena_grown(queue->arena, walk->walks, &walk->walks_capacity, sizeof *walk->walks);
-    if (!walk->walks) return false;
-  }
+  if (!HR__ARENA_HAS_ROOM_FOR(queue->arena, walk->walks, n_shapes, walk->walks_capacity)) return false;
   if (!walk->debt) return false;
   walk->n_walks = n_shapes;
   walk->n_starts = walk->n_victims = 0;
@@ -397,10 +386,7 @@ static bool make_victims(struct hr__queue *queue, uint32_t pool, int64_t bound) 
   struct hr_job_entry victim;
   while (walk->debt[pool] > 0 && hr_job_tree_reach(running, running->sum - walk->debt[pool] + 1, &victim) &&
          victim.key <= bound) {
-    if (walk->n_victims == walk->victims_capacity) {
-      walk->victims = hr_arena_grown(queue->arena, walk->victims, &walk->victims_capacity, sizeof *walk->victims);
-      if (!walk->victims) return false;
-    }
+    if (!HR__ARENA_HAS_ROOM(queue->arena, walk->victims, walk->n_victims, walk->victims_capacity)) return false;
     walk->victims[walk->n_victims++] = victim.job;
     walk->debt[pool] -= victim.value;
   }
@@ -432,10 +418,7 @@ static bool choose_pool(struct hr__queue *queue, hr_job job, int64_t bound, uint
 /* Stores a start, and adds its GPUs to the debt of the pool. False: out of memory. */
 static bool note_start(struct hr__queue *queue, const struct hr__walk *at, uint32_t pool, enum hr_reason reason) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
-  if (walk->n_starts == walk->starts_capacity) {
-    walk->starts = hr_arena_grown(queue->arena, walk->starts, &walk->starts_capacity, sizeof *walk->starts);
-    if (!walk->starts) return false;
-  }
+  if (!HR__ARENA_HAS_ROOM(queue->arena, walk->starts, walk->n_starts, walk->starts_capacity)) return false;
   walk->debt[pool] += hr__gpus(queue, at->entry.job);
   walk->starts[walk->n_starts++] = (struct hr__start){at->shape, at->entry, {pool}, reason};
   return true;

@@ -175,19 +175,6 @@ static const struct node_job *jobs_at(const struct hr__node_jobs *all, const str
   return all->jobs + (size_t)node * all->capacity;
 }
 
-/* Returns the number of GPUs that a node must have so that a job with `gpus` GPUs may use it: `gpus` or, if the job
-   needs several nodes, the number that it needs on the node on which it needs the fewest. */
-static uint32_t node_jobs_needed(const struct hr__queue *queue, uint32_t gpus, uint32_t accept_class) {
-  uint32_t least = gpus;
-  if (hr_placer_is_single(queue->placer, gpus, accept_class)) return gpus;
-  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
-    uint32_t size = hr_free_index_gpus_per_node(hr_cluster_free_index(queue->cluster, (hr_pool){i}));
-    uint32_t rest = size ? gpus % size : 0, fewest = rest ? rest : size;
-    if (fewest && fewest < least) least = fewest;
-  }
-  return least;
-}
-
 /* Returns the largest number of free GPUs that a node of the set would have if all running jobs with keys above the
    bound were preempted; UINT32_MAX: unknown. */
 static uint32_t node_jobs_room(const struct hr__queue *queue, int64_t bound, uint64_t nodes) {
@@ -302,7 +289,7 @@ void hr__ranked_ease(struct hr__queue *queue, int64_t from, int64_t to, uint64_t
 
 /* Returns the GPUs that a node must have so that jobs of the shape may use it. */
 static uint32_t needed_by(const struct hr__queue *queue, struct hr__shape *shape) {
-  if (!shape->refusals.needed) shape->refusals.needed = node_jobs_needed(queue, shape->gpus, shape->kind);
+  if (!shape->refusals.needed) shape->refusals.needed = hr__least_gpus(queue, shape);
   return shape->refusals.needed;
 }
 
