@@ -30,19 +30,11 @@ static void gain_on(struct hr__queue *queue, const struct hr_placement *placemen
     gain(queue->gains, hr_free_index_get(index, placement->slices[i].node.id - first));
 }
 
-static enum hr_status gains_job_stops(struct hr__queue *queue, const struct hr_view *view,
-                                      const struct hr_event *event) {
-  (void)view;
-  gain_on(queue, event->placement);
-  return HR_OK;
-}
-
-static enum hr_status gains_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                      const struct hr_placement *from, const struct hr_placement *to) {
+static enum hr_status gains_job_uses(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                     const struct hr_placement *placement, bool uses) {
   (void)view;
   (void)job;
-  (void)to;
-  gain_on(queue, from);
+  if (!uses) gain_on(queue, placement);
   return HR_OK;
 }
 
@@ -53,8 +45,7 @@ static enum hr_status gains_node_changes(struct hr__queue *queue, const struct h
   return HR_OK;
 }
 
-static const struct hr__listener gains_listener = {
-    .job_stops = gains_job_stops, .job_moves = gains_job_moves, .node_changes = gains_node_changes};
+static const struct hr__listener gains_listener = {.job_uses = gains_job_uses, .node_changes = gains_node_changes};
 
 bool hr__gains_create(struct hr__queue *queue) {
   enum { MAX_LEVELS = 64 };
@@ -142,7 +133,17 @@ enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view
   enum hr_status status = HR_OK;
   queue->freed = true;
   queue->settled.head = (hr_job){HR_NONE};
+  HR__NOTIFY(queue, status, job_uses, view, event->job, event->placement, false);
   HR__NOTIFY(queue, status, job_stops, view, event);
+  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
+}
+
+enum hr_status hr__queue_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                   const struct hr_placement *from, const struct hr_placement *to) {
+  enum hr_status status = HR_OK;
+  HR__NOTIFY(queue, status, job_uses, view, job, from, false);
+  HR__NOTIFY(queue, status, job_uses, view, job, to, true);
+  HR__NOTIFY(queue, status, job_moves, view, job, from, to);
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
@@ -174,6 +175,7 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
   }
   queue->settled.head = (hr_job){HR_NONE};
   status = hr_moves_start(moves, entry.job, placement, reason);
+  HR__NOTIFY(queue, status, job_uses, view, entry.job, placement, true);
   HR__NOTIFY(queue, status, job_starts, view, entry.job, placement);
   if (status == HR_OK) status = hr__waiting_remove(&queue->waiting, shape, entry);
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;

@@ -216,6 +216,10 @@ struct hr__listener {
   enum hr_status (*job_stops)(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
   /* A waiting job was rejected. */
   enum hr_status (*job_rejected)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+  /* A job begins to use a placement (`uses`), or no longer uses it. This function is called before job_starts, before
+     job_stops, and twice before job_moves. */
+  enum hr_status (*job_uses)(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                             const struct hr_placement *placement, bool uses);
   /* A running job was moved to another placement. */
   enum hr_status (*job_moves)(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                               const struct hr_placement *from, const struct hr_placement *to);
@@ -424,6 +428,9 @@ enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view
 void hr__queue_requeue(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Notifies the listeners that a job has ended or was interrupted, and calls hr__queue_refresh. */
 enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
+/* Notifies the listeners that a running job was moved, and calls hr__queue_refresh. */
+enum hr_status hr__queue_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                   const struct hr_placement *from, const struct hr_placement *to);
 
 /* ---- Moves ---------------------------------------------------------------------------------------- */
 

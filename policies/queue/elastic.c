@@ -103,7 +103,6 @@ enum hr_status hr__elastic_job_shrank(struct hr__queue *queue, const struct hr_v
   struct hr__elastic *elastic = queue->elastic;
   struct hr_slice one;
   struct hr_placement to = hr_view_placement(view, job, &one);
-  enum hr_status status = HR_OK;
   uint32_t at = 0;
   while (elastic->running[at].job.id != job.id) at++;
   bool lacks = gpus_of(queue, job, &to) < hr__gpus(queue, job);
@@ -112,8 +111,7 @@ enum hr_status hr__elastic_job_shrank(struct hr__queue *queue, const struct hr_v
     elastic->n_lost++;
   }
   queue->freed = true;
-  HR__NOTIFY(queue, status, job_moves, view, job, from, &to);
-  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
+  return hr__queue_job_moves(queue, view, job, from, &to);
 }
 
 /* ---- Resizes ---- */
@@ -148,9 +146,7 @@ static enum hr_status resize(struct hr__queue *queue, const struct hr_view *view
   if (!copy(queue, &from, 0, &elastic->before, &elastic->before_capacity)) return HR_NO_MEMORY;
   from.slices = elastic->before; /* the view's placement is valid until the next move */
   enum hr_status status = hr_moves_resize(moves, job, &to);
-  if (!is_final) return status;
-  HR__NOTIFY(queue, status, job_moves, view, job, &from, &to);
-  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
+  return status == HR_OK && is_final ? hr__queue_job_moves(queue, view, job, &from, &to) : status;
 }
 
 /* ---- Growth ---- */

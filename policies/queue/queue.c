@@ -231,25 +231,10 @@ static enum hr_status capacity_job_waits(struct hr__queue *queue, const struct h
   return reason == HR_REASON_NONE || hr__queue_reject_later(queue, job, reason) ? HR_OK : HR_NO_MEMORY;
 }
 
-static enum hr_status capacity_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                          const struct hr_placement *placement) {
+static enum hr_status capacity_job_uses(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                        const struct hr_placement *placement, bool uses) {
   (void)view;
-  hr__count_in(queue, queue->capacity, job, placement, true);
-  return HR_OK;
-}
-
-static enum hr_status capacity_job_stops(struct hr__queue *queue, const struct hr_view *view,
-                                         const struct hr_event *event) {
-  (void)view;
-  hr__count_in(queue, queue->capacity, event->job, event->placement, false);
-  return HR_OK;
-}
-
-static enum hr_status capacity_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                         const struct hr_placement *from, const struct hr_placement *to) {
-  (void)view;
-  hr__count_in(queue, queue->capacity, job, from, false);
-  hr__count_in(queue, queue->capacity, job, to, true);
+  hr__count_in(queue, queue->capacity, job, placement, uses);
   return HR_OK;
 }
 
@@ -261,11 +246,8 @@ static enum hr_status capacity_node_changes(struct hr__queue *queue, const struc
   return HR_OK;
 }
 
-static const struct hr__listener capacity_listener = {.job_waits = capacity_job_waits,
-                                                      .job_starts = capacity_job_starts,
-                                                      .job_stops = capacity_job_stops,
-                                                      .job_moves = capacity_job_moves,
-                                                      .node_changes = capacity_node_changes};
+static const struct hr__listener capacity_listener = {
+    .job_waits = capacity_job_waits, .job_uses = capacity_job_uses, .node_changes = capacity_node_changes};
 
 static enum hr_status create_capacity(struct hr__queue *queue, const struct hr_policy_env *env,
                                       struct hr_error *error) {

@@ -23,26 +23,18 @@ static struct hr__window_plan *windows_of(const struct hr__queue *queue) {
   return future->windows;
 }
 
-static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                 const struct hr_placement *placement) {
+static enum hr_status job_uses(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                               const struct hr_placement *placement, bool uses) {
+  if (!uses) {
+    hr__window_plan_remove_job(windows_of(queue), job, placement);
+    return HR_OK;
+  }
   struct hr_need need = hr__need_of(queue, job);
   int64_t end_us = hr__expected_end_us(queue, view, job);
   return hr__window_plan_add_job(windows_of(queue), job, &need, placement, end_us) ? HR_OK : HR_NO_MEMORY;
 }
 
-static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
-  (void)view;
-  hr__window_plan_remove_job(windows_of(queue), event->job, event->placement);
-  return HR_OK;
-}
-
-static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                const struct hr_placement *from, const struct hr_placement *to) {
-  hr__window_plan_remove_job(windows_of(queue), job, from);
-  return job_starts(queue, view, job, to);
-}
-
-static const struct hr__listener listener = {.job_starts = job_starts, .job_stops = job_stops, .job_moves = job_moves};
+static const struct hr__listener listener = {.job_uses = job_uses};
 
 /* ---- Future capacity: bounds ------------------------------------------------------------------------ */
 

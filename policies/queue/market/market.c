@@ -267,8 +267,7 @@ static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *vi
   enum hr_status status = hr_moves_preempt(moves, job, HR_REASON_POLICY);
   if (status == HR_OK) status = hr_moves_start(moves, job, to, HR_REASON_IN_ORDER);
   queue->freed = true;
-  HR__NOTIFY(queue, status, job_moves, view, job, &from, to);
-  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
+  return status == HR_OK ? hr__queue_job_moves(queue, view, job, &from, to) : status;
 }
 
 /* Returns whether the share of spot nodes remains within its maximum if `more_spot` spot nodes are added and

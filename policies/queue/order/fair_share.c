@@ -578,36 +578,19 @@ static struct fair_share_demand demand_of(const struct hr__queue *queue, hr_job 
 
 /* Adds the resources of the job to those of its tenant (sign = 1), or subtracts them (sign = UINT64_MAX, which is -1 in
    unsigned arithmetic). */
-static void change(struct hr__queue *queue, hr_job job, hr_pool pool, uint64_t sign) {
+static enum hr_status job_uses(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                               const struct hr_placement *placement, bool uses) {
+  (void)view;
+  const uint64_t sign = uses ? 1 : UINT64_MAX;
   struct drf *drf = queue->order_state;
   uint32_t number = tenant_of(queue, job);
   struct tenant *tenant = &drf->tenants[number];
   struct fair_share_demand demand = demand_of(queue, job);
-  tenant->held[drf->type_of[pool.id]] += sign * hr__counted_milli(queue, job);
+  tenant->held[drf->type_of[placement->pool.id]] += sign * hr__counted_milli(queue, job);
   tenant->held[drf->n_types] += sign * demand.tasks * demand.cpu_milli;
   tenant->held[drf->n_types + 1] += sign * demand.tasks * demand.mem_mib;
   tenant->next_key = key_of_share(drf, tenant);
   drf->changed = drf->changed == NO_TENANT || drf->changed == number ? number : SEVERAL_TENANTS;
-}
-
-static enum hr_status drf_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                     const struct hr_placement *placement) {
-  (void)view;
-  change(queue, job, placement->pool, 1);
-  return HR_OK;
-}
-
-static enum hr_status drf_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
-  (void)view;
-  change(queue, event->job, event->placement->pool, UINT64_MAX);
-  return HR_OK;
-}
-
-static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                const struct hr_placement *from, const struct hr_placement *to) {
-  (void)view;
-  change(queue, job, from->pool, UINT64_MAX);
-  change(queue, job, to->pool, 1);
   return HR_OK;
 }
 
@@ -637,8 +620,7 @@ static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct 
   return drf->tenants[subqueue->name].key;
 }
 
-static const struct hr__listener drf_listener = {
-    .job_starts = drf_job_starts, .job_stops = drf_job_stops, .job_moves = job_moves};
+static const struct hr__listener drf_listener = {.job_uses = job_uses};
 
 const struct hr__order hr__order_drf = {.key = by_id,
                                         .subqueue = subqueue,
