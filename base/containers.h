@@ -127,6 +127,13 @@ static inline bool hr__arena_is_streamed(const struct hr_arena *arena) {
 /* Frees all memory. The arena is empty afterwards and can be used again. */
 void hr__arena_finish(struct hr_arena *arena);
 
+/* Sets `items` to an array of `count` zeroed items in an arena, or of one item for each job: see hr_arena_alloc_by_job.
+   The value is false if memory is exhausted. */
+#define HR__ARENA_NEW(arena, items, count)                                                                             \
+  (((items) = hr_arena_alloc((arena), (size_t)(count) * sizeof *(items))) != NULL)
+#define HR__ARENA_NEW_BY_JOB(arena, items, n_jobs)                                                                     \
+  (((items) = hr_arena_alloc_by_job((arena), (n_jobs), sizeof *(items))) != NULL)
+
 /* Implements HR__ARENA_HAS_ROOM and HR__ARENA_HAS_ROOM_FOR. Returns false if memory is exhausted. */
 static inline bool hr__arena_grow(struct hr_arena *arena, void *array, size_t needed, uint32_t *capacity,
                                   size_t bytes) {
