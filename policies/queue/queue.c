@@ -340,9 +340,8 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   *self = queue;
   enum hr_status status = refuse_impossible(queue, env, error);
   queue->requeue = (enum hr__requeue)hr__queue_param(env, "requeue")->integer;
-  if (queue->requeue != HR__REQUEUE_ORDER)
-    queue->requeue_key = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *queue->requeue_key);
-  if (queue->requeue != HR__REQUEUE_ORDER && !queue->requeue_key) return HR_NO_MEMORY;
+  if (queue->requeue != HR__REQUEUE_ORDER && !HR__ARENA_NEW_BY_JOB(env->arena, queue->requeue_key, env->jobs->n_jobs))
+    return HR_NO_MEMORY;
   if (status == HR_OK) status = create_queue(queue, env, error);
   if (status == HR_OK) status = create_market(queue, env);
   if (status == HR_OK) status = hr__carbon_create(queue, env, error);
@@ -382,7 +381,7 @@ static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
    else HR_NONE. */
 static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   const struct hr__waiting *waiting = &queue->waiting;
-  const struct hr__subqueue *subqueue = waiting->subqueue_of ? waiting->subqueues[waiting->subqueue_of[job.id]] : NULL;
+  const struct hr__subqueue *subqueue = waiting->subqueue_of ? hr__subqueue_of_job(waiting, job) : NULL;
   bool is_held = subqueue && subqueue->parked_at && subqueue->head.job.id != job.id;
   return is_held ? subqueue->head.job : (hr_job){HR_NONE};
 }
@@ -550,7 +549,7 @@ static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_v
 static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   bool any_guaranteed = queue->waiting.n_other > 0 || queue->preemptor, blocked = false;
   enum hr_status status = HR_OK;
-  if (hr__quota_guarantees(queue) && any_guaranteed)
+  if (queue->quota->guarantees && any_guaranteed)
     status = pass_guaranteed(queue, view, moves, &blocked);
   else
     status = hr__waiting_find_first(&queue->waiting);

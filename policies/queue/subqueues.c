@@ -42,13 +42,13 @@ void hr__shape_find_head(const struct hr__waiting *waiting, struct hr__shape *sh
   if (hr__has_tournament(waiting)) {
     uint32_t first = hr__kinetic_first(&shape->tournament);
     if (first == HR_NONE) return;
-    const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, first);
+    const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, (hr_job){first});
     shape->head = subqueue->head;
     shape->head.key = waiting->full_key(waiting->self, subqueue, subqueue->head);
     return;
   }
   if (!hr_job_tree_first(hr__shape_list(waiting, shape), &shape->head)) return;
-  shape->head.value = waiting->subqueues[waiting->subqueue_of[shape->head.job.id]]->head.value;
+  shape->head.value = hr__subqueue_of_job(waiting, shape->head.job)->head.value;
 }
 
 /* ---- Groups --------------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static enum hr_status find_representative(struct hr__waiting *waiting, struct hr
   struct hr_job_entry first;
   if (!hr_job_tree_first(&group->subqueues, &first)) return unblock_group(waiting, group);
   if (!hr__group_has_room(waiting, group)) return block_group(waiting, group);
-  struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, first);
+  struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, first.job);
   enum hr_status status = unblock_group(waiting, group);
   if (status == HR_OK) status = hr__subqueue_leave(waiting, subqueue);
   if (group->subqueues.count > 0) set_representative(group, subqueue);
@@ -261,7 +261,7 @@ static enum hr_status unpark_group(struct hr__waiting *waiting, struct hr__subqu
   struct hr_job_entry first;
   enum hr_status status = HR_OK;
   while (status == HR_OK && hr_job_tree_first(&group->subqueues, &first))
-    status = unpark(waiting, hr__subqueue_listed(waiting, first));
+    status = unpark(waiting, hr__subqueue_of_job(waiting, first.job));
   return status;
 }
 

@@ -33,11 +33,11 @@ static bool init_admission(struct hr__waiting *waiting, const struct hr__admissi
   if (!admission) return true;
   uint32_t n_bars = hr__admission_limit_number(admission->n_places, HR__LIMIT_MAXIMUM) + 1;
   waiting->admission = *admission;
-  waiting->owned = hr_arena_alloc(waiting->arena, admission->n_owners * sizeof(*waiting->owned));
-  waiting->blocked = hr_arena_alloc(waiting->arena, n_bars * sizeof *waiting->blocked);
-  for (uint32_t i = 0; i < n_bars && waiting->blocked; i++)
-    waiting->blocked[i] = (struct hr_job_tree){.store = waiting->store};
-  return waiting->owned && waiting->blocked;
+  if (!HR__ARENA_NEW(waiting->arena, waiting->owned, admission->n_owners) ||
+      !HR__ARENA_NEW(waiting->arena, waiting->blocked, n_bars))
+    return false;
+  for (uint32_t i = 0; i < n_bars; i++) waiting->blocked[i] = (struct hr_job_tree){.store = waiting->store};
+  return true;
 }
 
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
@@ -46,16 +46,17 @@ enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *ar
   waiting->store = hr_tree_store_create(arena);
   if (!waiting->store || !init_admission(waiting, admission)) return HR_NO_MEMORY;
   if (!has_subqueues(waiting)) return HR_OK;
-  waiting->subqueue_of = hr_arena_alloc_by_job(arena, n_jobs, sizeof *waiting->subqueue_of);
-  waiting->key_of = hr_arena_alloc_by_job(arena, n_jobs, sizeof *waiting->key_of);
-  return waiting->subqueue_of && waiting->key_of ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW_BY_JOB(arena, waiting->subqueue_of, n_jobs) &&
+                 HR__ARENA_NEW_BY_JOB(arena, waiting->key_of, n_jobs)
+             ? HR_OK
+             : HR_NO_MEMORY;
 }
 
 static bool key_is_before(void *self, uint32_t a, uint32_t b) {
   const struct hr__waiting *waiting = self;
   struct hr_job_entry first = {.job = {a}}, second = {.job = {b}};
-  first.key = waiting->full_key(waiting->self, hr__subqueue_of_job(waiting, a), first);
-  second.key = waiting->full_key(waiting->self, hr__subqueue_of_job(waiting, b), second);
+  first.key = waiting->full_key(waiting->self, hr__subqueue_of_job(waiting, (hr_job){a}), first);
+  second.key = waiting->full_key(waiting->self, hr__subqueue_of_job(waiting, (hr_job){b}), second);
   return hr__entry_before(first, second);
 }
 
@@ -252,7 +253,7 @@ enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__que
 }
 
 static enum hr_status remove_from_subqueue(struct hr__waiting *waiting, hr_job job) {
-  struct hr__subqueue *subqueue = waiting->subqueues[waiting->subqueue_of[job.id]];
+  struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, job);
   if (!hr_job_tree_remove(&subqueue->jobs, waiting->key_of[job.id], job)) return HR_INTERNAL;
   if (subqueue->jobs.count) hr_job_tree_first(&subqueue->jobs, &subqueue->head);
   return relist(waiting, subqueue, true);
@@ -327,7 +328,7 @@ static enum hr_status find_first(struct hr__waiting *waiting, struct hr__shape *
   struct hr_job_entry first;
   struct hr__admission_limit limit;
   while (status == HR_OK && hr_job_tree_first(hr__shape_list(waiting, shape), &first)) {
-    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, first);
+    struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, first.job);
     if (has_grown(waiting, subqueue)) {
       status = relist(waiting, subqueue, true);
       continue;
@@ -396,7 +397,7 @@ static bool find_in_subqueue(void *self, const struct hr__contestant *first, boo
   const struct hr__waiting *waiting = search->waiting;
   if (search->subqueue && !hr__kinetic_precedes(search->tournament, first, &search->found)) return false;
   if (!alone) return true;
-  struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, first->name);
+  struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, (hr_job){first->name});
   struct hr_job_entry entry;
   if (!hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &entry)) return true;
   struct hr__contestant found = {.line = waiting->line_of(waiting->self, subqueue, entry), .name = entry.job.id};
@@ -444,7 +445,7 @@ static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, co
                                            const struct waiting_search *search, struct hr_job_entry *listed) {
   if (!hr_job_tree_next(subqueues, listed->key, listed->job, search->bound, listed)) return NULL;
   if (search->found && !hr__entry_before(*listed, *search->entry)) return NULL;
-  return hr__subqueue_listed(waiting, *listed);
+  return hr__subqueue_of_job(waiting, listed->job);
 }
 
 /* Searches the groups of the shape that have a representative and enough room. Their subqueues are not in the list of
@@ -513,7 +514,7 @@ static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__wal
   walk->next = NULL;
   while (has_subqueues(waiting) && hr_job_tree_next(&walk->shape->subqueues, walk->last_entered.key,
                                                     walk->last_entered.job, INT64_MAX, &walk->last_entered)) {
-    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, walk->last_entered);
+    struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, walk->last_entered.job);
     struct hr__admission_limit limit;
     if (subqueue->walk == walk->number || is_held(waiting, subqueue, &limit)) continue;
     walk->next = subqueue;
@@ -552,7 +553,7 @@ static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
   struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
   if (hr__shape_spread(waiting, shape) != HR_OK) return false;
   while (waiting->keys_grow && hr_job_tree_next(&shape->subqueues, listed.key, listed.job, INT64_MAX, &listed))
-    if (relist(waiting, hr__subqueue_listed(waiting, listed), true) != HR_OK) return false;
+    if (relist(waiting, hr__subqueue_of_job(waiting, listed.job), true) != HR_OK) return false;
   return true;
 }
 

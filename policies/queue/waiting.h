@@ -360,10 +360,9 @@ static inline struct hr__shape *hr__waiting_first(const struct hr__waiting *wait
   return first;
 }
 
-/* Returns the subqueue of the shape's first job; NULL without subqueues. */
-static inline struct hr__subqueue *hr__waiting_first_subqueue(const struct hr__waiting *waiting,
-                                                              const struct hr__shape *shape) {
-  return waiting->full_key ? waiting->subqueues[waiting->subqueue_of[shape->head.job.id]] : NULL;
+/* Returns the subqueue of a waiting job. Call this only with subqueues. */
+static inline struct hr__subqueue *hr__subqueue_of_job(const struct hr__waiting *waiting, hr_job job) {
+  return waiting->subqueues[waiting->subqueue_of[job.id]];
 }
 
 /* Returns the subqueue after `subqueue` in the list of all listed subqueues of its shape; NULL: `subqueue` is the last
@@ -372,7 +371,7 @@ static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__wa
                                                              const struct hr__subqueue *subqueue) {
   struct hr_job_entry listed = subqueue->listed;
   bool found = hr_job_tree_next(&subqueue->shape->subqueues, listed.key, listed.job, INT64_MAX, &listed);
-  return found ? waiting->subqueues[waiting->subqueue_of[listed.job.id]] : NULL;
+  return found ? hr__subqueue_of_job(waiting, listed.job) : NULL;
 }
 
 /* ---- Subqueues (subqueues.c) --------------------------------------------------------------------------- */
@@ -384,15 +383,6 @@ static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__wa
 /* Returns whether the subqueues of each shape are in a tournament instead of a list. */
 static inline bool hr__has_tournament(const struct hr__waiting *waiting) {
   return waiting->line_of != NULL;
-}
-
-static inline struct hr__subqueue *hr__subqueue_of_job(const struct hr__waiting *waiting, uint32_t job) {
-  return waiting->subqueues[waiting->subqueue_of[job]];
-}
-
-/* Returns the subqueue of an entry of a list. */
-static inline struct hr__subqueue *hr__subqueue_listed(const struct hr__waiting *waiting, struct hr_job_entry listed) {
-  return waiting->subqueues[waiting->subqueue_of[listed.job.id]];
 }
 
 /* Returns the list of the shape that is in use: all listed subqueues, or only the preferred ones. */

@@ -159,17 +159,15 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
                                       .refused_head = {{HR_NONE}, 0},
                                       .searched_nodes = HR__ALL_NODES,
                                       .n_passes = 1};
-  bool gives_grace = terms->grace_us > 0;
-  if (gives_grace) preemptor->leaving = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->leaving);
-  preemptor->running = hr_arena_alloc(env->arena, n_pools * sizeof *preemptor->running);
-  preemptor->key_of = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->key_of);
+  if (terms->grace_us > 0 && !HR__ARENA_NEW_BY_JOB(env->arena, preemptor->leaving, n_jobs)) return false;
   uint32_t max_nodes = 0;
   for (uint32_t i = 0; i < n_pools; i++) {
     uint32_t nodes = hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
     if (nodes > max_nodes) max_nodes = nodes;
   }
-  preemptor->gain = hr_arena_alloc(env->arena, ((size_t)max_nodes + 1) * sizeof *preemptor->gain);
-  if (!preemptor->running || !preemptor->key_of || !preemptor->gain || (gives_grace && !preemptor->leaving))
+  if (!HR__ARENA_NEW(env->arena, preemptor->running, n_pools) ||
+      !HR__ARENA_NEW_BY_JOB(env->arena, preemptor->key_of, n_jobs) ||
+      !HR__ARENA_NEW(env->arena, preemptor->gain, (size_t)max_nodes + 1))
     return false;
   for (size_t i = 0; i < n_pools; i++) preemptor->running[i].store = queue->waiting.store;
   queue->preemptor = preemptor;
@@ -354,12 +352,10 @@ static bool begin(struct hr__queue *queue) {
   uint32_t n_pools = hr_cluster_pools(queue->cluster), n_shapes = queue->waiting.n_active;
   if (!preemptor->in_order) {
     preemptor->in_order = hr_arena_alloc(queue->arena, sizeof *preemptor->in_order);
-    if (!preemptor->in_order) return false;
-    preemptor->in_order->debt = hr_arena_alloc(queue->arena, n_pools * sizeof *preemptor->in_order->debt);
+    if (!preemptor->in_order || !HR__ARENA_NEW(queue->arena, preemptor->in_order->debt, n_pools)) return false;
   }
   struct hr__preemption_walk *walk = preemptor->in_order;
   if (!HR__ARENA_HAS_ROOM_FOR(queue->arena, walk->walks, n_shapes, walk->walks_capacity)) return false;
-  if (!walk->debt) return false;
   walk->n_walks = n_shapes;
   walk->n_starts = walk->n_victims = 0;
   for (uint32_t i = 0; i < n_pools; i++)
@@ -490,22 +486,24 @@ static void consider(struct preemption_candidate *next, struct hr__shape *shape,
 
 static void consider_shape(const struct hr__queue *queue, struct hr__shape *shape, struct preemption_candidate *next) {
   uint32_t pass = queue->preemptor->n_passes;
-  struct hr__subqueue *subqueue = hr__waiting_first_subqueue(&queue->waiting, shape);
+  const struct hr__waiting *waiting = &queue->waiting;
+  struct hr__subqueue *subqueue = waiting->full_key ? hr__subqueue_of_job(waiting, shape->head.job) : NULL;
   if (shape->refused != pass) {
     consider(next, shape, shape->head, subqueue);
     return;
   }
-  while (subqueue && subqueue->refused == pass) subqueue = hr__waiting_next_subqueue(&queue->waiting, subqueue);
+  while (subqueue && subqueue->refused == pass) subqueue = hr__waiting_next_subqueue(waiting, subqueue);
   if (subqueue) consider(next, shape, subqueue->listed, subqueue);
 }
 
-/* Returns whether the first job of a parked subqueue should be tried. There are two cases: hr__quota_is_turn allows the
-   job to start in this part of the pass, or the first job of its shape precedes it and was refused. */
+/* Returns whether the first job of a parked subqueue should be tried. There are two cases: the job may
+   start in this part of the pass (the first of two parts is for jobs within the guarantees of their tenants), or the
+   first job of its shape precedes it and was refused. */
 static bool may_be_next(const struct hr__queue *queue, const struct hr__subqueue *subqueue) {
   const struct hr__shape *shape = subqueue->shape;
   uint32_t pass = queue->preemptor->n_passes;
   if (subqueue->refused == pass) return false;
-  if (hr__quota_is_turn(queue, subqueue->head.job)) return true;
+  if (!queue->waiting.preferred_only || hr__quota_is_guaranteed(queue, subqueue->head.job)) return true;
   bool is_active = shape->active_at[queue->waiting.preferred_only] != HR_NONE;
   return is_active && shape->refused == pass && hr__entry_before(shape->head, subqueue->listed);
 }
