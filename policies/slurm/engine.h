@@ -111,7 +111,7 @@ struct hr__slurm_limits {
   struct hr__slurm_use *qos, *assocs; /* by QOS; by association, including the associations below it */
   struct hr__slurm_use *uses;         /* of users and accounts in a QOS, numbered by `pairs` */
   struct hr__pair_map pairs;
-  uint32_t n_uses, capacity;
+  uint32_t capacity;
 };
 
 /* A running job that may be preempted. */

@@ -32,25 +32,23 @@ bool hr__slurm_create_preemption(struct hr__slurm_run *run) {
   if (!config || config->preempt_type == HR_SLURM_PREEMPT_NONE) return true;
   struct hr__slurm_preemption *state = &run->preemption;
   size_t n_qos = config->n_qos;
-  state->may_preempt = hr_arena_alloc(run->arena, n_qos * n_qos + 1);
-  for (size_t q = 0; state->may_preempt && q < n_qos; q++)
+  if (!HR__ARENA_NEW(run->arena, state->may_preempt, n_qos * n_qos + 1)) return false;
+  for (size_t q = 0; q < n_qos; q++)
     for (uint32_t i = 0; i < config->qos[q].n_preempt; i++)
       for (size_t other = 0; other < n_qos; other++)
         if (strcmp(config->qos[other].name, config->qos[q].preempt[i].text) == 0)
           state->may_preempt[q * n_qos + other] = true;
   size_t n_gpus = run->requests ? (size_t)run->trace->n_jobs + 1 : 1;
   for (uint32_t n = 0; n < run->nodes.n_nodes; n++) n_gpus += run->nodes.gpus[n];
-  state->candidates = hr_arena_alloc(run->arena, n_gpus * sizeof *state->candidates);
-  state->leaving = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *state->leaving);
-  state->chosen = hr_arena_alloc(run->arena, (run->nodes.n_words + 1) * sizeof *state->chosen);
-  state->hidden = hr_arena_alloc(run->arena, n_gpus * sizeof *state->hidden);
-  state->kept = hr_arena_alloc(run->arena, n_gpus * sizeof *state->kept);
   state->is_on = true;
   if (config->preempt_type == HR_SLURM_PREEMPT_QOS) {
     run->waiting.may_preempt = state->may_preempt;
     run->waiting.n_qos = config->n_qos;
   }
-  return state->may_preempt && state->candidates && state->leaving && state->chosen && state->hidden && state->kept;
+  return HR__ARENA_NEW(run->arena, state->candidates, n_gpus) && HR__ARENA_NEW(run->arena, state->hidden, n_gpus) &&
+         HR__ARENA_NEW(run->arena, state->kept, n_gpus) &&
+         HR__ARENA_NEW(run->arena, state->chosen, run->nodes.n_words + 1) &&
+         HR__ARENA_NEW_BY_JOB(run->arena, state->leaving, run->trace->n_jobs);
 }
 
 /* ---- Candidates ------------------------------------------------------------------------------------- */
@@ -323,12 +321,11 @@ static struct hr__slurm_running *running_of(const struct hr__slurm_run *run, uin
 bool hr__slurm_create_suspension(struct hr__slurm_run *run) {
   struct hr__slurm_suspension *state = &run->suspension;
   if (!run->preemption.is_on || !run->nodes.cpu_milli) return true;
-  size_t bytes = ((size_t)run->nodes.n_nodes + 1) * sizeof *state->cpu_milli;
-  state->cpu_milli = hr_arena_alloc(run->arena, bytes);
-  state->kept_milli = hr_arena_alloc(run->arena, bytes);
-  state->since_us = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *state->since_us);
-  if (!state->cpu_milli || !state->kept_milli || !state->since_us) return false;
-  memcpy(state->cpu_milli, run->nodes.cpu_milli, bytes - sizeof *state->cpu_milli);
+  size_t n = run->nodes.n_nodes;
+  if (!HR__ARENA_NEW_BY_JOB(run->arena, state->since_us, run->trace->n_jobs) ||
+      !HR__ARENA_NEW(run->arena, state->cpu_milli, n + 1) || !HR__ARENA_NEW(run->arena, state->kept_milli, n + 1))
+    return false;
+  memcpy(state->cpu_milli, run->nodes.cpu_milli, n * sizeof *state->cpu_milli);
   return true;
 }
 

@@ -446,12 +446,10 @@ static bool make_space(struct hr__slurm_run *run, uint32_t n) {
   while (capacity < n) capacity *= 2;
   struct hr__slurm_timeline *line = &run->line;
   uint32_t max_slots = 2 * capacity + 2;
-  run->queue = hr_arena_alloc(run->arena, capacity * sizeof *run->queue);
-  run->rests = hr_arena_alloc(run->arena, capacity * sizeof *run->rests);
-  run->planned = hr_arena_alloc(run->arena, capacity * sizeof *run->planned);
-  line->slots = hr_arena_alloc(run->arena, max_slots * sizeof *line->slots);
-  line->nodes = hr_arena_alloc(run->arena, ((size_t)max_slots * line->n_words + 1) * sizeof *line->nodes);
-  if (!run->queue || !run->rests || !run->planned || !line->slots || !line->nodes) return false;
+  if (!HR__ARENA_NEW(run->arena, run->queue, capacity) || !HR__ARENA_NEW(run->arena, run->rests, capacity) ||
+      !HR__ARENA_NEW(run->arena, run->planned, capacity) || !HR__ARENA_NEW(run->arena, line->slots, max_slots) ||
+      !HR__ARENA_NEW(run->arena, line->nodes, (size_t)max_slots * line->n_words + 1))
+    return false;
   run->queue_capacity = capacity;
   line->max_slots = max_slots;
   return true;
@@ -475,12 +473,10 @@ static bool create_counters(struct hr__slurm_run *run) {
   line->n_scopes[HR__SLURM_OF_ASSOC] = run->accounts.count;
   for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++) {
     if (!run->limits.max_tests[s]) continue;
-    line->tests[s] = hr_arena_alloc(run->arena, ((size_t)line->n_scopes[s] + 1) * sizeof *line->tests[s]);
-    if (!line->tests[s]) return false;
+    if (!HR__ARENA_NEW(run->arena, line->tests[s], (size_t)line->n_scopes[s] + 1)) return false;
   }
   if (!run->limits.job_part_count_reserve) return true;
-  line->part_reserves = hr_arena_alloc(run->arena, run->n_parts * sizeof *line->part_reserves);
-  return line->part_reserves != NULL;
+  return HR__ARENA_NEW(run->arena, line->part_reserves, run->n_parts);
 }
 
 /* Sets the scopes for which the tests of a job are counted. */
