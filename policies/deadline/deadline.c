@@ -366,8 +366,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
                                 .is_fixed = !hr_cluster_changes(env->cluster),
                                 .error = error};
   self->placer = hr_placer_create(env->arena, env->cluster, placements[values[PARAM_PLACEMENT].integer]);
-  self->owned = hr_arena_alloc(env->arena, (n_nodes + 1) * sizeof *self->owned);
-  return self->placer && self->owned ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW(env->arena, self->owned, n_nodes + 1) && self->placer ? HR_OK : HR_NO_MEMORY;
 }
 
 static uint32_t abilities(void *state) {
@@ -387,9 +386,9 @@ static enum hr_status add_job(struct hr__deadline *self, const struct hr_view *v
   struct hr__deadline_job deadline_job = {
       .job = job, .from_us = view->now_us, .deadline_us = HR_NEVER_US, .pool = HR_NONE};
   if (deadline_us && deadline_us[job.id] != HR_UNKNOWN_US) deadline_job.deadline_us = deadline_us[job.id];
-  deadline_job.nodes = hr_arena_alloc(self->arena, max_nodes * sizeof *deadline_job.nodes);
-  deadline_job.slices = hr_arena_alloc(self->arena, max_nodes * sizeof *deadline_job.slices);
-  if (!deadline_job.nodes || !deadline_job.slices) return HR_NO_MEMORY;
+  if (!HR__ARENA_NEW(self->arena, deadline_job.nodes, max_nodes) ||
+      !HR__ARENA_NEW(self->arena, deadline_job.slices, max_nodes))
+    return HR_NO_MEMORY;
   deadline_job.committed = !has_room_in(self, &deadline_job, HR_MARKET_SPOT);
   deadline_job.has_on_demand = has_room_in(self, &deadline_job, HR_MARKET_ON_DEMAND);
   set_pace(self, view, &deadline_job);

@@ -59,11 +59,12 @@ static enum hr_status matrix_init(struct hr__matrix *matrix, const struct hr_pol
   const struct hr_capacity_config config = {env->arena, env->cluster, rule, env->seed};
   enum hr_status status = hr_capacity_set_create(&config, &matrix->capacities, error);
   if (status != HR_OK) return status;
-  matrix->rows = hr_arena_alloc(env->arena, n_rows * sizeof *matrix->rows);
-  matrix->gang_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof(*matrix->gang_of));
+  if (!HR__ARENA_NEW(env->arena, matrix->rows, n_rows) ||
+      !HR__ARENA_NEW_BY_JOB(env->arena, matrix->gang_of, env->jobs->n_jobs))
+    return HR_NO_MEMORY;
   matrix->outside.store = hr_tree_store_create(env->arena);
   matrix->chosen = hr_capacity_create(matrix->capacities);
-  if (!matrix->rows || !matrix->gang_of || !matrix->outside.store || !matrix->chosen) return HR_NO_MEMORY;
+  if (!matrix->outside.store || !matrix->chosen) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < n_rows; i++) {
     matrix->rows[i].capacity = hr_capacity_create(matrix->capacities);
     if (!matrix->rows[i].capacity) return HR_NO_MEMORY;

@@ -50,15 +50,13 @@ bool hr__pods_init(struct hr__pods *pods, const struct hr_policy_env *env, uint3
                             .free_pod = HR_NONE,
                             .idle_release_us = idle_release_us};
   for (uint32_t i = 0; i < pods->n_pools; i++) pods->n_nodes += hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
-  pods->nodes = hr_arena_alloc(env->arena, (pods->n_nodes + 1) * sizeof *pods->nodes);
-  pods->idle_us = hr_arena_alloc(env->arena, (pods->n_nodes + 1) * sizeof *pods->idle_us);
-  pods->is_needed = hr_arena_alloc(env->arena, pods->n_nodes + 1);
-  pods->scratch = hr_arena_alloc(env->arena, pods->n_pools * sizeof *pods->scratch);
-  pods->n_opened = hr_arena_alloc(env->arena, pods->n_pools * sizeof *pods->n_opened);
-  pods->first_of_job = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *pods->first_of_job);
-  pods->last_of_job = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *pods->last_of_job);
-  if (!pods->nodes || !pods->idle_us || !pods->is_needed || !pods->n_opened || !pods->scratch || !pods->first_of_job ||
-      !pods->last_of_job)
+  if (!HR__ARENA_NEW(env->arena, pods->nodes, pods->n_nodes + 1) ||
+      !HR__ARENA_NEW(env->arena, pods->idle_us, pods->n_nodes + 1) ||
+      !HR__ARENA_NEW(env->arena, pods->is_needed, pods->n_nodes + 1) ||
+      !HR__ARENA_NEW(env->arena, pods->scratch, pods->n_pools) ||
+      !HR__ARENA_NEW(env->arena, pods->n_opened, pods->n_pools) ||
+      !HR__ARENA_NEW_BY_JOB(env->arena, pods->first_of_job, env->jobs->n_jobs) ||
+      !HR__ARENA_NEW_BY_JOB(env->arena, pods->last_of_job, env->jobs->n_jobs))
     return false;
   init_nodes(pods);
   if (!pods->requests) return true;
@@ -241,8 +239,9 @@ uint32_t hr__pods_kind(struct hr__pods *pods, const struct hr_view *view, hr_job
   for (uint32_t i = hr__hash_first(&pods->kind_at, hash, &at); i != HR_NONE; i = hr__hash_next(&pods->kind_at, &at))
     if (is_same_kind(&pods->kinds[i], &kind)) return i;
   if (!HR__ARENA_HAS_ROOM(pods->arena, pods->kinds, pods->n_kinds, pods->kinds_capacity)) return HR_NONE;
-  kind.shapes = hr_arena_alloc(pods->arena, pods->n_pools * sizeof *kind.shapes);
-  if (!kind.shapes || !hr__hash_add(&pods->kind_at, pods->arena, hash, pods->n_kinds)) return HR_NONE;
+  if (!HR__ARENA_NEW(pods->arena, kind.shapes, pods->n_pools) ||
+      !hr__hash_add(&pods->kind_at, pods->arena, hash, pods->n_kinds))
+    return HR_NONE;
   struct hr_need need = hr_need_of(pods->cluster, pods->jobs, job);
   kind.is_empty = hr_need_is_empty(pods->cluster, &need);
   set_shapes(pods, view, job, &kind, kind.min_gpus != kind.max_gpus);

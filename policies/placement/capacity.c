@@ -84,10 +84,10 @@ static enum hr_status init_counted(struct hr_capacity_set *set, const char *name
   set->rule = node_rules[i].rule;
   set->by_count = set->rule == HR_PLACE_POOL;
   set->placer = hr_placer_create(set->arena, set->cluster, node_rules[i].rule);
-  set->only = hr_arena_alloc(set->arena, set->n_pools * sizeof(*set->only));
-  set->only_gpus = hr_arena_alloc(set->arena, set->n_pools * sizeof *set->only_gpus);
   struct hr_free_index *none = hr_free_index_create(set->arena, 1, 1);
-  if (!set->placer || !set->only || !set->only_gpus || !none) return HR_NO_MEMORY;
+  if (!set->placer || !none || !HR__ARENA_NEW(set->arena, set->only, set->n_pools) ||
+      !HR__ARENA_NEW(set->arena, set->only_gpus, set->n_pools))
+    return HR_NO_MEMORY;
   hr_free_index_set(none, 0, 0);
   set->none = none;
   for (uint32_t pool = 0; pool < set->n_pools; pool++) set->only[pool] = none;
@@ -144,12 +144,11 @@ static uint32_t n_nodes(const struct hr_cluster *cluster) {
 
 static bool make_indexes(struct hr_capacity *capacity) {
   const struct hr_capacity_set *set = capacity->set;
-  capacity->index = hr_arena_alloc(set->arena, set->n_pools * sizeof(*capacity->index));
-  capacity->free_gpus = hr_arena_alloc(set->arena, set->n_pools * sizeof *capacity->free_gpus);
-  if (!capacity->index || !capacity->free_gpus) return false;
+  if (!HR__ARENA_NEW(set->arena, capacity->index, set->n_pools) ||
+      !HR__ARENA_NEW(set->arena, capacity->free_gpus, set->n_pools))
+    return false;
   if (set->by_count) return true;
-  capacity->usable = hr_arena_alloc(set->arena, n_nodes(set->cluster) * sizeof *capacity->usable);
-  if (!capacity->usable) return false;
+  if (!HR__ARENA_NEW(set->arena, capacity->usable, n_nodes(set->cluster))) return false;
   for (uint32_t i = 0; i < set->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(set->cluster, (hr_pool){i});
     capacity->index[i] = hr_free_index_create(set->arena, spec->nodes, spec->gpus_per_node);
@@ -260,10 +259,10 @@ static bool make_buffers(struct hr_capacity_set *set) {
     uint32_t nodes = hr_cluster_pool_spec(set->cluster, (hr_pool){i})->nodes;
     if (nodes > most) most = nodes;
   }
-  set->taken = hr_arena_alloc(set->arena, (most + (size_t)1) * sizeof *set->taken);
-  if (set->taken) set->slices = hr_arena_alloc(set->arena, (most + (size_t)1) * sizeof *set->slices);
-  set->failed |= !set->slices;
-  return set->slices != NULL;
+  bool made = HR__ARENA_NEW(set->arena, set->taken, most + (size_t)1) &&
+              HR__ARENA_NEW(set->arena, set->slices, most + (size_t)1);
+  set->failed |= !made;
+  return made;
 }
 
 /* Returns the node of a share on which the rule places a task, given the tasks that this search has already placed;

@@ -64,10 +64,10 @@ static struct hr__gang_groups *gang_groups_create(struct hr_arena *arena, const 
   struct hr__gang_groups *groups = hr_arena_alloc(arena, sizeof *groups);
   if (!groups) return NULL;
   *groups = (struct hr__gang_groups){.arena = arena, .cluster = cluster, .inventory = inventory, .requests = requests};
-  groups->first_node = hr_arena_alloc(arena, cluster->n_pools * sizeof *groups->first_node);
-  groups->queries = hr_arena_alloc(arena, ((size_t)n_requests + 1) * HR_N_TIERS * sizeof(*groups->queries));
-  bool has_changes = hr__node_changes_init(&groups->changes, arena, inventory->n_nodes);
-  if (!groups->first_node || !groups->queries || !has_changes) return NULL;
+  if (!HR__ARENA_NEW(arena, groups->first_node, cluster->n_pools) ||
+      !HR__ARENA_NEW(arena, groups->queries, ((size_t)n_requests + 1) * HR_N_TIERS) ||
+      !hr__node_changes_init(&groups->changes, arena, inventory->n_nodes))
+    return NULL;
   for (uint32_t i = 1; i < cluster->n_pools; i++)
     groups->first_node[i] = groups->first_node[i - 1] + cluster->pools[i - 1].nodes;
   return groups;
@@ -164,15 +164,14 @@ static struct room_query *make_query(struct hr__gang_groups *groups, enum hr_tie
   struct room_query *room_query = hr_arena_alloc(groups->arena, sizeof *room_query);
   if (!room_query) return NULL;
   room_query->node_room = hr_arena_alloc(groups->arena, ((size_t)groups->inventory->n_nodes + 1) * sizeof(uint64_t));
-  room_query->pools = hr_arena_alloc(groups->arena, groups->cluster->n_pools * sizeof *room_query->pools);
-  if (!room_query->node_room || !room_query->pools) return NULL;
+  if (!HR__ARENA_NEW(groups->arena, room_query->pools, groups->cluster->n_pools) || !room_query->node_room) return NULL;
   for (uint32_t i = 0; i < groups->cluster->n_pools; i++) {
     struct pool_groups *pool = &room_query->pools[i];
     uint32_t n_groups = shape_of(&groups->cluster->pools[i], tier).n_groups;
     pool->shape = hr__tournament_shape(n_groups);
-    pool->tree = hr_arena_alloc(groups->arena, pool->shape.size * sizeof *pool->tree);
-    pool->room = hr_arena_alloc(groups->arena, ((size_t)n_groups + 1) * sizeof *pool->room);
-    if (!pool->tree || !pool->room) return NULL;
+    if (!HR__ARENA_NEW(groups->arena, pool->tree, pool->shape.size) ||
+        !HR__ARENA_NEW(groups->arena, pool->room, (size_t)n_groups + 1))
+      return NULL;
   }
   return room_query;
 }
@@ -668,11 +667,9 @@ static bool make_asked(struct hr__gpu_set *set, struct hr_arena *arena) {
     n_single += has_preference(&requests->request[i]);
   }
   size_t n_asked = requests->count + (size_t)n_gangs * set->n_pools + n_single + 1;
-  set->asked = hr_arena_alloc(arena, n_asked * sizeof *set->asked);
-  set->first_variant = hr_arena_alloc(arena, n_asked * sizeof *set->first_variant);
-  set->slices = hr_arena_alloc(arena, max_tasks * sizeof *set->slices);
-  set->checked = hr_arena_alloc(arena, max_tasks * sizeof *set->checked);
-  if (!set->asked || !set->first_variant || !set->slices || !set->checked) return false;
+  if (!HR__ARENA_NEW(arena, set->asked, n_asked) || !HR__ARENA_NEW(arena, set->first_variant, n_asked) ||
+      !HR__ARENA_NEW(arena, set->slices, max_tasks) || !HR__ARENA_NEW(arena, set->checked, max_tasks))
+    return false;
   set->n_asked = requests->count;
   for (uint32_t i = 0; i < requests->count; i++) set->asked[i] = requests->request[i];
   for (uint32_t i = 0; i < requests->count; i++) {

@@ -5,6 +5,7 @@
 /* Per-GPU allocation in capacities (headroom/unstable/capacity.h): groups of topology tiers, placements, and
    reservations. */
 
+#include "base/containers.h"
 #include "headroom/gpu_inventory.h"
 #include "headroom/unstable/capacity.h"
 
@@ -24,10 +25,9 @@ struct hr__node_changes {
 static inline bool hr__node_changes_init(struct hr__node_changes *changes, struct hr_arena *arena, uint32_t n_nodes) {
   size_t n = (size_t)n_nodes + 1;
   changes->head = n_nodes;
-  changes->before = hr_arena_alloc(arena, n * sizeof *changes->before);
-  changes->after = hr_arena_alloc(arena, n * sizeof *changes->after);
-  changes->changed = hr_arena_alloc(arena, n * sizeof *changes->changed);
-  if (!changes->before || !changes->after || !changes->changed) return false;
+  if (!HR__ARENA_NEW(arena, changes->before, n) || !HR__ARENA_NEW(arena, changes->after, n) ||
+      !HR__ARENA_NEW(arena, changes->changed, n))
+    return false;
   for (uint32_t i = 0; i < n; i++) {
     changes->after[i] = i == n_nodes ? 0 : i + 1;
     changes->before[i] = i == 0 ? n_nodes : i - 1;

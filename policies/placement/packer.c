@@ -444,8 +444,7 @@ struct hr__node_equivalence {
 /* Initializes the table in the arena. False: out of memory. */
 static bool node_equivalence_init(struct hr__node_equivalence *equivalence, struct hr_arena *arena, uint32_t n_nodes) {
   for (equivalence->size = 2; equivalence->size / 2 < n_nodes;) equivalence->size *= 2;
-  equivalence->slot = hr_arena_alloc(arena, equivalence->size * sizeof *equivalence->slot);
-  return equivalence->slot != NULL;
+  return HR__ARENA_NEW(arena, equivalence->slot, equivalence->size);
 }
 
 /* Clears the table. Call this before a series of visits (node_equivalence_first). No node may change during the series.
@@ -559,12 +558,10 @@ static void measure_nodes(struct hr_packing *packing, const struct hr_cluster_sp
 
 static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
   size_t n = (size_t)packer->n_nodes + 1;
-  packer->tasks = hr_arena_alloc(arena, n * sizeof *packer->tasks);
-  packer->tasks_of_kind = hr_arena_alloc(arena, n * packer->packing.n_kinds * sizeof *packer->tasks_of_kind);
-  packer->node_at = hr_arena_alloc(arena, n * sizeof *packer->node_at);
-  packer->place_of = hr_arena_alloc(arena, n * sizeof *packer->place_of);
-  packer->lane_of = hr_arena_alloc(arena, ((size_t)n_requests + 1) * sizeof *packer->lane_of);
-  return packer->tasks && packer->tasks_of_kind && packer->node_at && packer->place_of && packer->lane_of &&
+  return HR__ARENA_NEW(arena, packer->tasks, n) &&
+         HR__ARENA_NEW(arena, packer->tasks_of_kind, n * packer->packing.n_kinds) &&
+         HR__ARENA_NEW(arena, packer->node_at, n) && HR__ARENA_NEW(arena, packer->place_of, n) &&
+         HR__ARENA_NEW(arena, packer->lane_of, (size_t)n_requests + 1) &&
          hr__node_changes_init(&packer->changes, arena, packer->n_nodes);
 }
 
@@ -572,13 +569,11 @@ static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint3
    memory before the first search for one of its requests. */
 static bool make_blocks(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
   size_t n_blocks = ((size_t)n_requests + packer->n_lanes - 1) / packer->n_lanes;
-  packer->blocks = hr_arena_alloc(arena, (n_blocks + 1) * sizeof *packer->blocks);
-  for (size_t i = 0; packer->blocks && i < n_blocks; i++) {
-    packer->blocks[i].tree = hr_arena_alloc(arena, packer->shape.size * packer->n_lanes * sizeof(uint32_t));
-    if (!packer->blocks[i].tree) return false;
-  }
+  if (!HR__ARENA_NEW(arena, packer->blocks, n_blocks + 1)) return false;
+  for (size_t i = 0; i < n_blocks; i++)
+    if (!HR__ARENA_NEW(arena, packer->blocks[i].tree, packer->shape.size * packer->n_lanes)) return false;
   for (uint32_t i = 0; i < n_requests; i++) packer->lane_of[i] = HR_NONE;
-  return packer->blocks != NULL;
+  return true;
 }
 
 static struct hr_packing packing_of(const struct hr_packer_config *config) {

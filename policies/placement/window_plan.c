@@ -254,12 +254,11 @@ static void init_node(struct hr__window_plan *plan, hr_pool pool, hr_node number
 static bool make_nodes(struct hr__window_plan *plan) {
   for (uint32_t i = 0; i < plan->n_pools; i++)
     plan->n_nodes += hr_cluster_pool_spec(plan->cluster, (hr_pool){i})->nodes;
-  plan->nodes = hr_arena_alloc(plan->arena, ((size_t)plan->n_nodes + 1) * sizeof *plan->nodes);
-  plan->at_us = hr_arena_alloc(plan->arena, ((size_t)plan->n_nodes + 1) * sizeof *plan->at_us);
-  plan->times = hr_arena_alloc(plan->arena, ((size_t)plan->n_nodes + 1) * sizeof *plan->times);
+  const size_t n = (size_t)plan->n_nodes + 1;
   plan->times_capacity = plan->n_nodes + 1;
-  plan->use = hr_arena_alloc(plan->arena, plan->columns * sizeof *plan->use);
-  if (!plan->nodes || !plan->at_us || !plan->times || !plan->use) return false;
+  if (!HR__ARENA_NEW(plan->arena, plan->nodes, n) || !HR__ARENA_NEW(plan->arena, plan->at_us, n) ||
+      !HR__ARENA_NEW(plan->arena, plan->times, n) || !HR__ARENA_NEW(plan->arena, plan->use, plan->columns))
+    return false;
   for (uint32_t i = 0, node = 0; i < plan->n_pools; i++)
     for (uint32_t end = node + hr_cluster_pool_spec(plan->cluster, (hr_pool){i})->nodes; node < end; node++) {
       init_node(plan, (hr_pool){i}, (hr_node){node});

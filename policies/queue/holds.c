@@ -123,11 +123,11 @@ bool hr__holds_create(struct hr__queue *queue, const struct hr__hold_terms *term
                               .exclude_us = terms->exclude_us,
                               .near_data = terms->near_data,
                               .data_wait_us = terms->data_wait_us};
-  holds->place = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *holds->place);
+  uint32_t n_jobs = queue->trace->n_jobs;
   if (!queue->by_gpu) holds->own = hr_capacity_create(queue->capacities);
-  if (terms->exclude_nodes)
-    holds->last_excluded = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *holds->last_excluded);
-  if (!holds->place || (!queue->by_gpu && !holds->own) || (terms->exclude_nodes && !holds->last_excluded)) return false;
+  if ((!queue->by_gpu && !holds->own) || !HR__ARENA_NEW_BY_JOB(queue->arena, holds->place, n_jobs) ||
+      (terms->exclude_nodes && !HR__ARENA_NEW_BY_JOB(queue->arena, holds->last_excluded, n_jobs)))
+    return false;
   queue->holds = holds;
   hr__queue_add_listener(queue, &listener);
   return true;

@@ -244,8 +244,9 @@ static uint32_t find_shape(const struct hr__rounds *rounds, uint32_t hash, const
 static uint32_t add_shape(struct hr__rounds *rounds, uint32_t hash, const struct hr__round_shape *shape) {
   if (!HR__ARENA_HAS_ROOM(rounds->arena, rounds->shapes, rounds->n_shapes, rounds->shapes_capacity)) return HR_NONE;
   struct hr__round_shape copy = *shape;
-  copy.speed = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *copy.speed);
-  if (!copy.speed || !hr__hash_add(&rounds->by_shape, rounds->arena, hash, rounds->n_shapes)) return HR_NONE;
+  if (!HR__ARENA_NEW(rounds->arena, copy.speed, rounds->n_pools) ||
+      !hr__hash_add(&rounds->by_shape, rounds->arena, hash, rounds->n_shapes))
+    return HR_NONE;
   memcpy(copy.speed, shape->speed, rounds->n_pools * sizeof *copy.speed);
   rounds->shapes[rounds->n_shapes] = copy;
   return rounds->n_shapes++;
@@ -253,11 +254,11 @@ static uint32_t add_shape(struct hr__rounds *rounds, uint32_t hash, const struct
 
 enum hr_status hr__round_shares_init(struct hr__rounds *rounds) {
   struct hr__round_shares *shares = rounds->shares = hr_arena_alloc(rounds->arena, sizeof *shares);
-  rounds->draft = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *rounds->draft);
-  if (!shares || !rounds->draft) return HR_NO_MEMORY;
-  shares->pool_gpus = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *shares->pool_gpus);
-  shares->price = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *shares->price);
-  return shares->pool_gpus && shares->price ? HR_OK : HR_NO_MEMORY;
+  if (!HR__ARENA_NEW(rounds->arena, rounds->draft, rounds->n_pools) || !shares) return HR_NO_MEMORY;
+  return HR__ARENA_NEW(rounds->arena, shares->pool_gpus, rounds->n_pools) &&
+                 HR__ARENA_NEW(rounds->arena, shares->price, rounds->n_pools)
+             ? HR_OK
+             : HR_NO_MEMORY;
 }
 
 static uint32_t weight_of(const struct hr__rounds *rounds, hr_job job) {
@@ -378,11 +379,10 @@ static enum hr_status make_room(struct hr__rounds *rounds) {
   size_t members_capacity = 64, cells;
   while (members_capacity < rounds->n_members) members_capacity *= 2;
   cells = members_capacity * rounds->n_pools;
-  shares->sorted = hr_arena_alloc(rounds->arena, members_capacity * sizeof(*shares->sorted));
-  shares->kinds = hr_arena_alloc(rounds->arena, members_capacity * sizeof *shares->kinds);
-  shares->speed = hr_arena_alloc(rounds->arena, cells * sizeof *shares->speed);
-  shares->share = hr_arena_alloc(rounds->arena, cells * sizeof *shares->share);
-  if (!shares->sorted || !shares->kinds || !shares->speed || !shares->share) return HR_NO_MEMORY;
+  if (!HR__ARENA_NEW(rounds->arena, shares->sorted, members_capacity) ||
+      !HR__ARENA_NEW(rounds->arena, shares->kinds, members_capacity) ||
+      !HR__ARENA_NEW(rounds->arena, shares->speed, cells) || !HR__ARENA_NEW(rounds->arena, shares->share, cells))
+    return HR_NO_MEMORY;
   shares->members_capacity = (uint32_t)members_capacity;
   return HR_OK;
 }

@@ -520,25 +520,19 @@ static void set_averages(struct hr__carbon *carbon, const struct hr_policy_env *
 
 static bool set_columns(struct hr__carbon *carbon, const struct hr_policy_env *env) {
   uint32_t n = env->jobs->n_jobs;
-  carbon->due_us = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->due_us);
-  carbon->next = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->next);
-  carbon->previous = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->previous);
-  carbon->held = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->held);
-  carbon->pool = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->pool);
-  if (!carbon->due_us || !carbon->next || !carbon->previous || !carbon->held || !carbon->pool) return false;
+  if (!HR__ARENA_NEW_BY_JOB(env->arena, carbon->due_us, n) || !HR__ARENA_NEW_BY_JOB(env->arena, carbon->next, n) ||
+      !HR__ARENA_NEW_BY_JOB(env->arena, carbon->previous, n) || !HR__ARENA_NEW_BY_JOB(env->arena, carbon->held, n) ||
+      !HR__ARENA_NEW_BY_JOB(env->arena, carbon->pool, n))
+    return false;
   if (!interrupts(carbon)) return true;
-  carbon->slots = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->slots);
-  carbon->forced_us = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->forced_us);
-  carbon->since_us = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->since_us);
-  return carbon->slots && carbon->forced_us && carbon->since_us;
+  return HR__ARENA_NEW_BY_JOB(env->arena, carbon->slots, n) && HR__ARENA_NEW_BY_JOB(env->arena, carbon->forced_us, n) &&
+         HR__ARENA_NEW_BY_JOB(env->arena, carbon->since_us, n);
 }
 
 static bool set_pools(struct hr__carbon *carbon, const struct hr_policy_env *env) {
   uint32_t n = carbon->n_pools = hr_cluster_pools(env->cluster);
-  carbon->series = hr_arena_alloc(env->arena, n * sizeof *carbon->series);
-  carbon->noisy = hr_arena_alloc(env->arena, n * sizeof *carbon->noisy);
-  carbon->begin_us = hr_arena_alloc(env->arena, n * sizeof *carbon->begin_us);
-  return carbon->series && carbon->noisy && carbon->begin_us;
+  return HR__ARENA_NEW(env->arena, carbon->series, n) && HR__ARENA_NEW(env->arena, carbon->noisy, n) &&
+         HR__ARENA_NEW(env->arena, carbon->begin_us, n);
 }
 
 static struct hr__carbon read_params(const struct hr_policy_env *env, enum hr__carbon_rule rule) {

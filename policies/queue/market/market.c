@@ -597,17 +597,14 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   uint32_t n_jobs = queue->trace->n_jobs;
   *market = (struct hr__market){
       .limits = *limits, .n_pools = (uint32_t)n_pools, .due_us = HR_NEVER_US, .retry_us = HR_NEVER_US};
-  market->demand_of = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->demand_of);
-  market->patience_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->patience_us);
-  market->stable_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->stable_us);
-  market->idle_us = hr_arena_alloc(queue->arena, n_nodes(queue->cluster) * sizeof *market->idle_us);
-  market->spare = hr_arena_alloc(queue->arena, n_pools * sizeof *market->spare);
-  market->room = hr_arena_alloc(queue->arena, n_pools * sizeof *market->room);
-  market->kind = hr_arena_alloc(queue->arena, n_pools * sizeof *market->kind);
-  market->returning_at = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->returning_at);
-  bool all = market->returning_at && market->demand_of && market->patience_us && market->stable_us && market->idle_us &&
-             market->spare && market->room && market->kind;
-  if (!all) return false;
+  if (!HR__ARENA_NEW_BY_JOB(queue->arena, market->demand_of, n_jobs) ||
+      !HR__ARENA_NEW_BY_JOB(queue->arena, market->patience_us, n_jobs) ||
+      !HR__ARENA_NEW_BY_JOB(queue->arena, market->returning_at, n_jobs) ||
+      !HR__ARENA_NEW(queue->arena, market->idle_us, n_nodes(queue->cluster)) ||
+      !HR__ARENA_NEW(queue->arena, market->stable_us, n_pools) ||
+      !HR__ARENA_NEW(queue->arena, market->spare, n_pools) || !HR__ARENA_NEW(queue->arena, market->room, n_pools) ||
+      !HR__ARENA_NEW(queue->arena, market->kind, n_pools))
+    return false;
   for (uint32_t i = 0; i < n_pools; i++)
     market->kind[i] = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->market.market;
   /* Capacity that is available at the start of the run counts as stable. */

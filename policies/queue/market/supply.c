@@ -194,16 +194,15 @@ static bool counted_could_acquire(const struct hr__queue *queue, const struct hr
 
 static bool create_levels(struct hr__node_levels *levels, struct hr_arena *arena, uint32_t gpus_per_node) {
   levels->shape = hr__bitset_shape(gpus_per_node + 1);
-  levels->count = hr_arena_alloc(arena, ((size_t)gpus_per_node + 1) * sizeof *levels->count);
-  levels->used = hr_arena_alloc(arena, levels->shape.n_words * sizeof *levels->used);
-  return levels->count && levels->used;
+  return HR__ARENA_NEW(arena, levels->count, (size_t)gpus_per_node + 1) &&
+         HR__ARENA_NEW(arena, levels->used, levels->shape.n_words);
 }
 
 bool hr__counted_supply_create(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
-  market->gpus_per_node = hr_arena_alloc(queue->arena, market->n_pools * sizeof *market->gpus_per_node);
-  market->levels = hr_arena_alloc(queue->arena, market->n_pools * sizeof *market->levels);
-  if (!market->gpus_per_node || !market->levels) return false;
+  if (!HR__ARENA_NEW(queue->arena, market->gpus_per_node, market->n_pools) ||
+      !HR__ARENA_NEW(queue->arena, market->levels, market->n_pools))
+    return false;
   for (uint32_t i = 0; i < market->n_pools; i++) {
     market->gpus_per_node[i] = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->gpus_per_node;
     if (!create_levels(&market->levels[i], queue->arena, market->gpus_per_node[i])) return false;
@@ -483,10 +482,9 @@ bool hr__placed_supply_create(struct hr__queue *queue) {
   struct hr__placed_supply *supply = hr_arena_alloc(queue->arena, sizeof *supply);
   if (!supply) return false;
   *supply = (struct hr__placed_supply){.capacity = queue->capacity, .is_planned = !queue->by_gpu};
-  supply->first_off = hr_arena_alloc(queue->arena, queue->market->n_pools * sizeof *supply->first_off);
   if (supply->is_planned) supply->capacity = hr_capacity_create(queue->capacities);
   queue->market->placed = supply;
-  return supply->capacity && supply->first_off;
+  return supply->capacity && HR__ARENA_NEW(queue->arena, supply->first_off, queue->market->n_pools);
 }
 
 /* ---- Selection ----------------------------------------------------------------------------------------- */

@@ -279,7 +279,7 @@ struct fairness {
   bool favours_small;
   double total_gpus, highest_priority;
   struct fair_share_kind *kinds;
-  uint32_t n_kinds, kinds_capacity;
+  uint32_t kinds_capacity;
   /* index of the kind with a certain (account, priority) and size in thousandths of a GPU */
   struct hr__pair_map kind_numbers;
   uint32_t *kind_of; /* by job: index of its kind */
@@ -293,8 +293,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   hr__shares_init(&fairness->shares, (enum hr__share_rule)hr__queue_param(env, "fair_share")->integer,
                   hr__queue_param_us(env, "half_life_s"), env->quotas);
   fairness->period_us = hr__queue_param_us(env, "calc_period_s");
-  fairness->account_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *fairness->account_of);
-  return fairness->account_of ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW_BY_JOB(env->arena, fairness->account_of, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
@@ -395,19 +394,17 @@ static enum hr_status create_multifactor(struct hr__queue *queue, const struct h
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
     fairness->total_gpus += (double)spec->nodes * spec->gpus_per_node;
   }
-  fairness->kind_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *fairness->kind_of);
-  return fairness->kind_of ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW_BY_JOB(env->arena, fairness->kind_of, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
 }
 
 static uint32_t find_kind(struct hr__queue *queue, struct fair_share_kind kind) {
   struct fairness *fairness = queue->order_state;
   struct hr__pair name = {(uint64_t)kind.account << 32 | (uint32_t)kind.priority, kind.milli};
-  uint32_t number = hr__pair_map_find(&fairness->kind_numbers, name);
-  if (number != HR_NONE) return number;
-  if (!HR__ARENA_HAS_ROOM(queue->arena, fairness->kinds, fairness->n_kinds, fairness->kinds_capacity)) return HR_NONE;
-  if (!hr__pair_map_add(&fairness->kind_numbers, queue->arena, name, fairness->n_kinds)) return HR_NONE;
-  fairness->kinds[fairness->n_kinds] = kind;
-  return fairness->n_kinds++;
+  uint32_t number = hr__pair_map_intern(&fairness->kind_numbers, queue->arena, name);
+  if (number == HR_NONE || !HR__ARENA_HAS_ROOM(queue->arena, fairness->kinds, number, fairness->kinds_capacity))
+    return HR_NONE;
+  fairness->kinds[number] = kind;
+  return number;
 }
 
 static enum hr_status job_waits_multifactor(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -535,16 +532,15 @@ static enum hr_status drf_create(struct hr__queue *queue, const struct hr_policy
   if (!drf) return HR_NO_MEMORY;
   uint32_t n_pools = hr_cluster_pools(env->cluster);
   *drf = (struct drf){.n_tenants = env->jobs->tenants.count + 1, .changed = NO_TENANT};
-  drf->type_of = hr_arena_alloc(env->arena, n_pools * sizeof *drf->type_of);
-  drf->total = hr_arena_alloc(env->arena, ((size_t)n_pools + 2) * sizeof *drf->total);
-  drf->tenants = hr_arena_alloc(env->arena, drf->n_tenants * sizeof *drf->tenants);
-  if (!drf->type_of || !drf->total || !drf->tenants) return HR_NO_MEMORY;
+  if (!HR__ARENA_NEW(env->arena, drf->type_of, n_pools) ||
+      !HR__ARENA_NEW(env->arena, drf->total, (size_t)n_pools + 2) ||
+      !HR__ARENA_NEW(env->arena, drf->tenants, drf->n_tenants))
+    return HR_NO_MEMORY;
   count_resources(env->cluster, drf);
   for (uint32_t i = 0; i < drf->n_tenants; i++) {
     struct tenant *tenant = &drf->tenants[i];
     tenant->weight = tenant_weight(env->quotas, env->jobs, i + 1 < drf->n_tenants ? i : HR_NONE);
-    tenant->held = hr_arena_alloc(env->arena, drf->n_resources * sizeof *tenant->held);
-    if (!tenant->held) return HR_NO_MEMORY;
+    if (!HR__ARENA_NEW(env->arena, tenant->held, drf->n_resources)) return HR_NO_MEMORY;
   }
   queue->order_state = drf;
   return HR_OK;

@@ -118,8 +118,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   struct wfp3 *wfp3 = hr_arena_alloc(env->arena, sizeof *wfp3);
   if (!wfp3) return HR_NO_MEMORY;
   queue->order_state = wfp3;
-  wfp3->kind_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *wfp3->kind_of);
-  return wfp3->kind_of ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW_BY_JOB(env->arena, wfp3->kind_of, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -234,9 +233,10 @@ static enum hr_status qssf_create(struct hr__queue *queue, const struct hr_polic
   queue->order_state = qssf;
   qssf->decay = hr__queue_param(env, "qssf_decay")->real;
   qssf->similarity = hr__queue_param(env, "qssf_similarity")->real;
-  qssf->users = hr_arena_alloc(env->arena, ((size_t)env->jobs->users.count + 1) * sizeof *qssf->users);
-  qssf->key = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *qssf->key);
-  return qssf->users && qssf->key ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW(env->arena, qssf->users, (size_t)env->jobs->users.count + 1) &&
+                 HR__ARENA_NEW_BY_JOB(env->arena, qssf->key, env->jobs->n_jobs)
+             ? HR_OK
+             : HR_NO_MEMORY;
 }
 
 static uint32_t user_of(const struct hr__queue *queue, hr_job job) {

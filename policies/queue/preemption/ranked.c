@@ -80,10 +80,9 @@ bool hr__node_jobs_create(struct hr__queue *queue) {
   struct hr__node_jobs *all = hr_arena_alloc(queue->arena, sizeof *all);
   if (!all) return false;
   *all = (struct hr__node_jobs){.capacity = most, .added_us = INT64_MIN};
-  all->count = hr_arena_alloc(queue->arena, n_nodes * sizeof *all->count);
-  all->jobs = hr_arena_alloc(queue->arena, (size_t)n_nodes * most * sizeof *all->jobs);
   queue->preemptor->node_jobs = all;
-  return all->count && all->jobs;
+  return HR__ARENA_NEW(queue->arena, all->count, n_nodes) &&
+         HR__ARENA_NEW(queue->arena, all->jobs, (size_t)n_nodes * most);
 }
 
 /* ---- Running jobs by node: running jobs ------------------------------------------------------------- */
