@@ -101,8 +101,7 @@ struct hr__gpu_release_calendar {
   int64_t until_us; /* the time of the snapshot, which contains the running jobs that are expected to end after it */
   int64_t *end_us;  /* by job: expected end while the job runs */
   uint8_t *side;    /* by job: enum side, the heap on which the job is */
-  struct hr_slice *slices;
-  uint32_t slices_capacity;
+  struct hr__place tested; /* copy of a placement, because a search for another placement may overwrite it */
   bool out_of_memory;
 };
 
@@ -222,22 +221,13 @@ static int64_t gpu_calendar_earliest(struct hr__gpu_release_calendar *gpu_calend
   return gpu_calendar->until_us;
 }
 
-/* Copies the slices of the placement into memory of the calendar. False: out of memory. */
-static bool copy_slices(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement) {
-  if (!HR__ARENA_HAS_ROOM_FOR(gpu_calendar->arena, gpu_calendar->slices, placement->n_slices,
-                              gpu_calendar->slices_capacity))
-    return false;
-  for (uint32_t i = 0; i < placement->n_slices; i++) gpu_calendar->slices[i] = placement->slices[i];
-  placement->slices = gpu_calendar->slices;
-  return true;
-}
-
 static bool gpu_calendar_allows(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement,
                                 uint32_t other, uint32_t kind) {
-  if (!copy_slices(gpu_calendar, placement)) {
+  if (!hr__place_set(&gpu_calendar->tested, gpu_calendar->arena, placement)) {
     gpu_calendar->out_of_memory = true;
     return false;
   }
+  *placement = gpu_calendar->tested.placement;
   const struct hr_need need = {.request = other};
   hr_capacity_take(gpu_calendar->later, &need, placement);
   bool still_fits = fits_later(gpu_calendar, kind);

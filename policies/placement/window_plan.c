@@ -24,6 +24,7 @@
 
 #include "base/containers.h"
 #include "headroom/policy_kit.h"
+#include "policies/kit/jobs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -233,8 +234,9 @@ struct hr__window_plan {
   uint64_t *use;  /* [columns]: buffer */
   int64_t *times; /* buffers; times_capacity is at least n_nodes */
   int64_t *at_us; /* [n_nodes]: bounds of the current search */
-  struct hr_slice *slices, *within, *before;
-  uint32_t times_capacity, slices_capacity, within_capacity, before_capacity;
+  struct hr_slice *within, *before;
+  uint32_t times_capacity, within_capacity, before_capacity;
+  struct hr__place found; /* copy of the placement that the last search has found */
 };
 
 /* ---- Construction ----------------------------------------------------------------------------------- */
@@ -636,15 +638,6 @@ static int64_t next_time(struct hr__window_plan *plan, bool is_monotone, int64_t
   return next_us;
 }
 
-/* Copies the placement to memory of the plan. */
-static bool copy(struct hr__window_plan *plan, struct hr_placement *placement) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < placement->n_slices; i++)
-    if (!append(plan, &plan->slices, &count, &plan->slices_capacity, &placement->slices[i])) return false;
-  placement->slices = plan->slices;
-  return true;
-}
-
 int64_t hr__window_plan_earliest(struct hr__window_plan *plan, const struct hr__window_demand *demand, int64_t from_us,
                                  struct hr_placement *placement) {
   struct shape_bounds *shape = bounds_of_shape(plan, demand->shape);
@@ -659,11 +652,12 @@ int64_t hr__window_plan_earliest(struct hr__window_plan *plan, const struct hr__
   while (at_us != HR_NEVER_US && !plan->failed && !find_at(plan, demand, at_us, placement))
     at_us = next_time(plan, is_monotone, at_us);
   if (plan->failed || at_us == HR_NEVER_US) return HR_NEVER_US;
-  if (!copy(plan, placement)) {
+  if (!hr__place_set(&plan->found, plan->arena, placement)) {
     plan->failed = true;
     return HR_NEVER_US;
   }
-  if (at_us == plan->now_us) hr_capacity_adopt(plan->set, placement, plan->slices);
+  *placement = plan->found.placement;
+  if (at_us == plan->now_us) hr_capacity_adopt(plan->set, placement, plan->found.slices);
   return at_us;
 }
 

@@ -39,9 +39,9 @@ struct hr__elastic {
   enum hr__recovery recovery;
   struct elastic_job *running; /* in the order in which they started */
   uint32_t count, capacity, n_lost;
-  /* scratch: the slices of a new placement, and those of the placement that it replaces */
-  struct hr_slice *slices, *before;
-  uint32_t slices_capacity, before_capacity;
+  struct hr_slice *slices; /* scratch: the slices of a new placement */
+  uint32_t slices_capacity;
+  struct hr__place before;   /* scratch: the placement that it replaces */
   struct elastic_gift *back; /* scratch */
   uint32_t back_capacity;
 };
@@ -125,14 +125,11 @@ static bool may_resize(const struct hr__queue *queue, const struct hr_placement 
 }
 
 /* Copies the slices of a placement to memory of the module, with room for `more` slices. False: out of memory. */
-static bool copy(struct hr__queue *queue, const struct hr_placement *placement, uint32_t more, struct hr_slice **slices,
-                 uint32_t *capacity) {
-  if (*capacity < placement->n_slices + more) {
-    *capacity = 2 * (placement->n_slices + more);
-    *slices = hr_arena_alloc(queue->arena, *capacity * sizeof **slices);
-    if (!*slices) return false;
-  }
-  memcpy(*slices, placement->slices, placement->n_slices * sizeof **slices);
+static bool copy(struct hr__queue *queue, const struct hr_placement *placement, uint32_t more) {
+  struct hr__elastic *elastic = queue->elastic;
+  if (!HR__ARENA_HAS_ROOM_FOR(queue->arena, elastic->slices, placement->n_slices + more, elastic->slices_capacity))
+    return false;
+  memcpy(elastic->slices, placement->slices, placement->n_slices * sizeof *elastic->slices);
   return true;
 }
 
@@ -143,10 +140,10 @@ static enum hr_status resize(struct hr__queue *queue, const struct hr_view *view
   struct hr__elastic *elastic = queue->elastic;
   struct hr_slice one;
   struct hr_placement from = hr_view_placement(view, job, &one);
-  if (!copy(queue, &from, 0, &elastic->before, &elastic->before_capacity)) return HR_NO_MEMORY;
-  from.slices = elastic->before; /* the view's placement is valid until the next move */
+  /* the view's placement is valid until the next move */
+  if (!hr__place_set(&elastic->before, queue->arena, &from)) return HR_NO_MEMORY;
   enum hr_status status = hr_moves_resize(moves, job, &to);
-  return status == HR_OK && is_final ? hr__queue_job_moves(queue, view, job, &from, &to) : status;
+  return status == HR_OK && is_final ? hr__queue_job_moves(queue, view, job, &elastic->before.placement, &to) : status;
 }
 
 /* ---- Growth ---- */
@@ -223,7 +220,7 @@ static enum hr_status grow_job(struct hr__queue *queue, const struct hr_view *vi
            size = hr_cluster_pool_spec(queue->cluster, placement.pool)->gpus_per_node;
   if (more > free) more = (uint32_t)free;
   if (sizes.step == 0 || more < sizes.step || !may_resize(queue, &placement)) return HR_OK;
-  if (!copy(queue, &placement, more / size + 2, &elastic->slices, &elastic->slices_capacity)) return HR_NO_MEMORY;
+  if (!copy(queue, &placement, more / size + 2)) return HR_NO_MEMORY;
   uint32_t wanted = more;
   more = add_on_own(queue, &placement, elastic->slices, more);
   if (more > 0) more = add_nodes(queue, &placement, elastic->slices, gpus + wanted - more, more);
@@ -283,7 +280,7 @@ static enum hr_status take_from(struct hr__queue *queue, const struct hr_view *v
   struct hr__elastic *elastic = queue->elastic;
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, job, &one);
-  if (!copy(queue, &placement, 0, &elastic->slices, &elastic->slices_capacity)) return HR_NO_MEMORY;
+  if (!copy(queue, &placement, 0)) return HR_NO_MEMORY;
   drop(&placement, elastic->slices, less);
   placement.slices = elastic->slices;
   return resize(queue, view, moves, job, placement, is_final);

@@ -71,8 +71,7 @@ struct hr__holds {
   int64_t data_wait_us;
   uint64_t data_changes;      /* last value of hr_view_data_changes */
   const struct hr_view *view; /* of the run; NULL before the first job was tried */
-  struct hr_slice *slices;    /* copy of the slices of a placement, while another placement is searched */
-  uint32_t slices_capacity;
+  struct hr__place kept;      /* copy of a placement, because a search for another placement may overwrite it */
   struct held_job *jobs;
   uint32_t n_jobs, jobs_capacity;
   struct held_kind *kinds;
@@ -375,16 +374,6 @@ static enum hr__hold hold(struct hr__queue *queue, const struct held_job *held, 
   return HR__HOLD_HELD;
 }
 
-/* Copies the slices of a placement to memory of this module, because a search for another placement may overwrite them.
-   False: out of memory. */
-static bool keep_slices(struct hr__queue *queue, struct hr_placement *placement) {
-  struct hr__holds *holds = queue->holds;
-  if (!HR__ARENA_HAS_ROOM_FOR(queue->arena, holds->slices, placement->n_slices, holds->slices_capacity)) return false;
-  if (placement->n_slices) memcpy(holds->slices, placement->slices, placement->n_slices * sizeof *holds->slices);
-  placement->slices = holds->slices;
-  return true;
-}
-
 /* Part of hr__holds_try for a placement that is not near the data of the job. `*is_free`: the job may start at this
    placement, as far as data is concerned. */
 static enum hr__hold try_near(struct hr__queue *queue, hr_job job, uint32_t set, int64_t now_us, int64_t limit_us,
@@ -392,12 +381,9 @@ static enum hr__hold try_near(struct hr__queue *queue, hr_job job, uint32_t set,
   uint32_t number = kind_of(queue, job, owner_of(queue, job, now_us), set, limit_us);
   if (number == HR_NONE) return HR__HOLD_NO_MEMORY;
   const hr_pool pool = placement->pool;
-  struct hr_placement other;
-  if (!keep_slices(queue, placement)) return HR__HOLD_NO_MEMORY;
-  if (find_start(queue, number, now_us, limit_us, &other)) {
-    *placement = other;
-    return HR__HOLD_NONE;
-  }
+  if (!hr__place_set(&queue->holds->kept, queue->arena, placement)) return HR__HOLD_NO_MEMORY;
+  if (find_start(queue, number, now_us, limit_us, placement)) return HR__HOLD_NONE;
+  *placement = queue->holds->kept.placement;
   const int64_t until_us = near_until_us(queue, job, set, now_us);
   *is_free = until_us == 0;
   if (*is_free) return HR__HOLD_NONE;
