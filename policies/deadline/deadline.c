@@ -351,8 +351,6 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
   struct hr__deadline *self = hr_arena_alloc(env->arena, sizeof *self);
   if (!(*state = self)) return HR_NO_MEMORY;
   const struct hr_param_value *values = env->params;
-  hr_pool last = {hr_cluster_pools(env->cluster) - 1};
-  uint32_t n_nodes = hr_cluster_first_node(env->cluster, last).id + hr_cluster_pool_spec(env->cluster, last)->nodes;
   *self = (struct hr__deadline){.arena = env->arena,
                                 .trace = env->jobs,
                                 .cluster = env->cluster,
@@ -366,7 +364,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
                                 .is_fixed = !hr_cluster_changes(env->cluster),
                                 .error = error};
   self->placer = hr_placer_create(env->arena, env->cluster, placements[values[PARAM_PLACEMENT].integer]);
-  return HR__ARENA_NEW(env->arena, self->owned, n_nodes + 1) && self->placer ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW(env->arena, self->owned, hr__n_nodes(env->cluster) + 1) && self->placer ? HR_OK : HR_NO_MEMORY;
 }
 
 static uint32_t abilities(void *state) {
@@ -469,7 +467,7 @@ static bool fits(const struct hr__deadline *self, hr_job job, struct hr_placemen
 /* ---- Fixed capacity --------------------------------------------------------------------------------- */
 
 static bool is_fixed(const struct hr__deadline *self, uint32_t pool) {
-  return pool != HR_NONE && !hr_market_is_elastic(hr__deadline_spec(self, pool)->market.market);
+  return pool != HR_NONE && !hr__pool_is_elastic(self->cluster, (hr_pool){pool});
 }
 
 /* Starts a job without nodes in the first owned or reserved pool in which it fits. */

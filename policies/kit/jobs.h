@@ -2,7 +2,8 @@
 #ifndef HR_POLICIES_KIT_JOBS_H
 #define HR_POLICIES_KIT_JOBS_H
 
-/* Data structures of policies for jobs: lists for the next pass, stored placements, timer queues. */
+/* Functions and data structures of policies for jobs: properties of jobs and pools, lists for the next pass, stored
+   placements, timer queues. */
 
 #include "base/containers.h"
 #include "headroom/policy.h"
@@ -15,6 +16,22 @@
    recorded run time and limit have no meaning. */
 static inline bool hr__is_replica(const struct hr_trace *trace, hr_job job) {
   return job.id >= trace->n_jobs - trace->n_added;
+}
+
+/* Returns whether a job may be stopped before its end. */
+static inline bool hr__is_interruptible(const struct hr_trace *trace, hr_job job) {
+  return !trace->flags || !(trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE);
+}
+
+/* Returns whether the nodes of a pool are requested and released. */
+static inline bool hr__pool_is_elastic(const struct hr_cluster *cluster, hr_pool pool) {
+  return hr_market_is_elastic(hr_cluster_pool_spec(cluster, pool)->market.market);
+}
+
+/* Returns the number of nodes of all pools. */
+static inline uint32_t hr__n_nodes(const struct hr_cluster *cluster) {
+  hr_pool last = {hr_cluster_pools(cluster) - 1};
+  return hr_cluster_first_node(cluster, last).id + hr_cluster_pool_spec(cluster, last)->nodes;
 }
 
 /*

@@ -218,7 +218,7 @@ static struct hr__job_kind key_of(const struct hr__pods *pods, const struct hr_v
                               .model = HR_NONE,
                               .group = group,
                               .priority = priority,
-                              .is_fixed = jobs->flags && jobs->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE};
+                              .is_fixed = !hr__is_interruptible(jobs, job)};
   kind.min_gpus = kind.max_gpus = kind.gpus;
   if (pods->resizes && !pods->requests) {
     struct hr_sizes sizes = hr_cluster_sizes(pods->cluster, job);
@@ -515,7 +515,7 @@ const struct hr_param hr__pod_params[] = {
 bool hr__pods_are_scaled(const struct hr__pods *pods, const struct hr_policy_env *env) {
   if (env->params[0].integer != AUTOSCALER || hr_cluster_is_autoscaled(pods->cluster)) return false;
   for (uint32_t i = 0; i < pods->n_pools; i++)
-    if (hr_market_is_elastic(hr_cluster_pool_spec(pods->cluster, (hr_pool){i})->market.market)) return true;
+    if (hr__pool_is_elastic(pods->cluster, (hr_pool){i})) return true;
   return false;
 }
 
@@ -619,7 +619,7 @@ static uint32_t next_pool(const struct hr__pods *pods, uint32_t kind, uint32_t b
   for (uint32_t i = 0; i < pods->n_pools; i++) {
     int64_t price = hr_cluster_price_uusd_h(pods->cluster, (hr_pool){i}, now_us);
     if (pods->kinds[kind].shapes[i].n_pods == 0 || hr_cluster_offer(pods->cluster, (hr_pool){i}) == 0) continue;
-    if (!hr_market_is_elastic(hr_cluster_pool_spec(pods->cluster, (hr_pool){i})->market.market)) continue;
+    if (!hr__pool_is_elastic(pods->cluster, (hr_pool){i})) continue;
     if (before != HR_NONE && (price < last || (price == last && i <= before))) continue;
     if (best != HR_NONE && price >= best_price) continue;
     best = i;
@@ -670,7 +670,7 @@ static enum hr_status release_idle(struct hr__pods *pods, const struct hr_view *
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < pods->n_nodes && status == HR_OK; i++) {
     struct hr__pod_node *node = &pods->nodes[i];
-    if (!hr_market_is_elastic(hr_cluster_pool_spec(pods->cluster, (hr_pool){node->pool})->market.market)) continue;
+    if (!hr__pool_is_elastic(pods->cluster, (hr_pool){node->pool})) continue;
     bool is_idle = node->is_usable && node->first_pod == HR_NONE && !pods->is_needed[i];
     if (!is_idle) {
       pods->idle_us[i] = HR_NEVER_US;

@@ -12,6 +12,7 @@
 
 #include "headroom/gpu_inventory.h"
 #include "headroom/policy_kit.h"
+#include "policies/kit/jobs.h"
 #include "policies/placement/gpu_capacity.h"
 
 #include <string.h>
@@ -137,18 +138,13 @@ static bool add_groups(const struct hr_capacity_set *set, struct hr_free_index *
   return true;
 }
 
-static uint32_t n_nodes(const struct hr_cluster *cluster) {
-  hr_pool last = {hr_cluster_pools(cluster) - 1};
-  return hr_cluster_first_node(cluster, last).id + hr_cluster_pool_spec(cluster, last)->nodes;
-}
-
 static bool make_indexes(struct hr_capacity *capacity) {
   const struct hr_capacity_set *set = capacity->set;
   if (!HR__ARENA_NEW(set->arena, capacity->index, set->n_pools) ||
       !HR__ARENA_NEW(set->arena, capacity->free_gpus, set->n_pools))
     return false;
   if (set->by_count) return true;
-  if (!HR__ARENA_NEW(set->arena, capacity->usable, n_nodes(set->cluster))) return false;
+  if (!HR__ARENA_NEW(set->arena, capacity->usable, hr__n_nodes(set->cluster))) return false;
   for (uint32_t i = 0; i < set->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(set->cluster, (hr_pool){i});
     capacity->index[i] = hr_free_index_create(set->arena, spec->nodes, spec->gpus_per_node);

@@ -254,8 +254,7 @@ static void init_node(struct hr__window_plan *plan, hr_pool pool, hr_node number
 }
 
 static bool make_nodes(struct hr__window_plan *plan) {
-  for (uint32_t i = 0; i < plan->n_pools; i++)
-    plan->n_nodes += hr_cluster_pool_spec(plan->cluster, (hr_pool){i})->nodes;
+  plan->n_nodes = hr__n_nodes(plan->cluster);
   const size_t n = (size_t)plan->n_nodes + 1;
   plan->times_capacity = plan->n_nodes + 1;
   if (!HR__ARENA_NEW(plan->arena, plan->nodes, n) || !HR__ARENA_NEW(plan->arena, plan->at_us, n) ||

@@ -390,8 +390,7 @@ static enum hr_status make_room(struct hr__rounds *rounds) {
 /* Returns the price in dollars per hour of a GPU that a job requests. If the policy manages nodes, the price of a pool
    that is not elastic is 0, because its nodes are paid for in any case. */
 static double price_of(const struct hr__rounds *rounds, const struct hr_view *view, hr_pool pool) {
-  bool is_elastic = hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
-  if (rounds->manages && !is_elastic) return 0;
+  if (rounds->manages && !hr__pool_is_elastic(rounds->cluster, pool)) return 0;
   double gpu_usd_h = (double)hr_cluster_price_uusd_h(rounds->cluster, pool, view->now_us) / 1e6;
   return gpu_usd_h / (double)hr__rounds_parts(rounds, pool);
 }

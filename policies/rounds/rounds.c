@@ -158,7 +158,7 @@ static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uin
   if (!rounds->manages) return;
   uint64_t milli = hr__member_shape(rounds, member)->milli;
   if (rounds->spare_milli[pool] < milli) return;
-  if (!member->chosen && !hr__rounds_is_elastic(rounds, (hr_pool){pool})) return;
+  if (!member->chosen && !hr__pool_is_elastic(rounds->cluster, (hr_pool){pool})) return;
   rounds->spare_milli[pool] -= milli;
   if (member->chosen) return;
   member->awaits = pool;
@@ -204,7 +204,7 @@ static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_mov
 static enum hr_status settle_nodes(struct hr__rounds *rounds, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < rounds->n_pools && rounds->manages && status == HR_OK; i++)
-    if (hr__rounds_is_elastic(rounds, (hr_pool){i})) status = settle_pool(rounds, moves, (hr_pool){i});
+    if (hr__pool_is_elastic(rounds->cluster, (hr_pool){i})) status = settle_pool(rounds, moves, (hr_pool){i});
   return status;
 }
 

@@ -99,7 +99,7 @@ static bool is_candidate(const struct hr__slurm_run *run, uint32_t job, const st
   if (suspends && mode != HR_SLURM_PREEMPT_SUSPEND) return false;
   if (suspends && run->suspension.since_us[running->job] == -run->view->now_us - 1) return false; // resumed now
   if (!suspends && mode != HR_SLURM_PREEMPT_REQUEUE && mode != HR_SLURM_PREEMPT_CANCEL) return false;
-  if (run->trace->flags && run->trace->flags[running->job] & HR_JOB_NOT_INTERRUPTIBLE) return false;
+  if (!hr__is_interruptible(run->trace, (hr_job){running->job})) return false;
   int64_t run_us = run->view->now_us - run->jobs[running->job].start_us;
   if (run_us <= 0 || !hr__slurm_may_be_preempted(run_us, exempt_us(run, running->job))) return false;
   for (uint32_t i = 0; i < running->shape.nodes; i++)
@@ -247,7 +247,7 @@ static bool is_over_time(const struct hr__slurm_run *run, const struct hr__slurm
   int64_t over_us = over_time_of(run, running->job);
   if (over_us == HR_UNKNOWN_US || over_us >= HR_SLURM_OVER_TIME_UNLIMITED_US) return false;
   if (hr__slurm_is_suspended(run, running->job)) return false;
-  if (run->trace->flags && run->trace->flags[running->job] & HR_JOB_NOT_INTERRUPTIBLE) return false;
+  if (!hr__is_interruptible(run->trace, (hr_job){running->job})) return false;
   return running->end_us + over_us + STOP_US <= run->view->now_us;
 }
 

@@ -570,11 +570,6 @@ enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *vi
 
 /* ---- Construction --------------------------------------------------------------------------------- */
 
-static uint32_t n_nodes(const struct hr_cluster *cluster) {
-  hr_pool last = {hr_cluster_pools(cluster) - 1};
-  return hr_cluster_first_node(cluster, last).id + hr_cluster_pool_spec(cluster, last)->nodes;
-}
-
 static const struct hr__listener listener = {.job_waits = job_waits,
                                              .job_starts = job_starts,
                                              .job_rejected = job_rejected,
@@ -600,7 +595,7 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   if (!HR__ARENA_NEW_BY_JOB(queue->arena, market->demand_of, n_jobs) ||
       !HR__ARENA_NEW_BY_JOB(queue->arena, market->patience_us, n_jobs) ||
       !HR__ARENA_NEW_BY_JOB(queue->arena, market->returning_at, n_jobs) ||
-      !HR__ARENA_NEW(queue->arena, market->idle_us, n_nodes(queue->cluster)) ||
+      !HR__ARENA_NEW(queue->arena, market->idle_us, hr__n_nodes(queue->cluster)) ||
       !HR__ARENA_NEW(queue->arena, market->stable_us, n_pools) ||
       !HR__ARENA_NEW(queue->arena, market->spare, n_pools) || !HR__ARENA_NEW(queue->arena, market->room, n_pools) ||
       !HR__ARENA_NEW(queue->arena, market->kind, n_pools))

@@ -62,10 +62,6 @@ const struct hr__preemption hr__preemption_reclaim = {.running_key = any_key, .b
 
 /* ---- Running jobs --------------------------------------------------------------------------------- */
 
-static bool may_be_stopped(const struct hr__queue *queue, hr_job job) {
-  return !queue->trace->flags || !(queue->trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE);
-}
-
 /* Returns whether preemption of the job would free anything. */
 static bool uses_capacity(const struct hr__queue *queue, hr_job job) {
   struct hr_need need = hr__need_of(queue, job);
@@ -103,7 +99,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   struct hr__preemptor *preemptor = queue->preemptor;
   preemptor->key_of[job.id] = HR__NOT_LISTED;
   if (preemptor->residual) hr__residual_change(queue, job, placement, true);
-  if (!uses_capacity(queue, job) || !may_be_stopped(queue, job)) return HR_OK;
+  if (!uses_capacity(queue, job) || !hr__is_interruptible(queue->trace, job)) return HR_OK;
   int64_t key = preemptor->terms.rule->running_key(queue, view, job), min_run_us = preemptor->terms.min_run_us;
   if (min_run_us == 0) return list(queue, view, job, placement, key);
   struct hr__deadline_entry entry = {view->now_us + min_run_us, job.id};

@@ -68,13 +68,10 @@ struct hr__node_jobs {
 
 bool hr__node_jobs_create(struct hr__queue *queue) {
   const struct hr_cluster *cluster = queue->cluster;
-  uint32_t most = 0, n_nodes = 0;
+  uint32_t most = 0, n_nodes = hr__n_nodes(cluster);
   for (uint32_t i = 0; i < hr_cluster_pools(cluster); i++) {
-    const struct hr_free_index *index = hr_cluster_free_index(cluster, (hr_pool){i});
-    uint32_t gpus = hr_free_index_gpus_per_node(index), end = hr_cluster_first_node(cluster, (hr_pool){i}).id;
-    end += hr_free_index_nodes(index);
+    uint32_t gpus = hr_free_index_gpus_per_node(hr_cluster_free_index(cluster, (hr_pool){i}));
     if (gpus > most) most = gpus;
-    if (end > n_nodes) n_nodes = end;
   }
   if (!hr__ranked_applies(queue) || most == 0 || most > HR__MAX_ON_NODE) return true;
   struct hr__node_jobs *all = hr_arena_alloc(queue->arena, sizeof *all);
