@@ -38,8 +38,7 @@ static inline int64_t hr__common_divisor(int64_t a, int64_t b) {
 /* ---- Arrays ---------------------------------------------------------------------------------------- */
 
 /* An array grows, usually by doubling. The memory comes from malloc, and the owner of the array frees it. Arrays
-   that are needed until the end of a run are allocated in the arena of the run instead: see hr_arena_grown in
-   headroom/base.h. */
+   that are needed until the end of a run are allocated in the arena of the run instead: see HR__ARENA_HAS_ROOM. */
 
 /* Implements HR__ARRAY_RESIZE. `array` is the address of the variable that points to the items. Returns false if memory
    is exhausted. */
@@ -153,6 +152,33 @@ static inline bool hr__arena_is_streamed(const struct hr_arena *arena) {
 
 /* Frees all memory. The arena is empty afterwards and can be used again. */
 void hr__arena_finish(struct hr_arena *arena);
+
+/* Sets `items` to an array of `count` zeroed items in an arena, or of one item for each job: see hr_arena_alloc_by_job.
+   The value is false if memory is exhausted. */
+#define HR__ARENA_NEW(arena, items, count)                                                                             \
+  (((items) = hr_arena_alloc((arena), (size_t)(count) * sizeof *(items))) != NULL)
+#define HR__ARENA_NEW_BY_JOB(arena, items, n_jobs)                                                                     \
+  (((items) = hr_arena_alloc_by_job((arena), (n_jobs), sizeof *(items))) != NULL)
+
+/* Implements HR__ARENA_HAS_ROOM and HR__ARENA_HAS_ROOM_FOR. Returns false if memory is exhausted. */
+static inline bool hr__arena_grow(struct hr_arena *arena, void *array, size_t needed, uint32_t *capacity,
+                                  size_t bytes) {
+  while (*capacity < needed) {
+    void *items;
+    memcpy(&items, array, sizeof items);
+    items = hr_arena_grown(arena, items, capacity, bytes);
+    if (!items) return false;
+    memcpy(array, &items, sizeof items);
+  }
+  return true;
+}
+
+/* As HR__ARRAY_HAS_ROOM and HR__ARRAY_HAS_ROOM_FOR, for an array whose memory comes from an arena. New items are
+   zeroed. */
+#define HR__ARENA_HAS_ROOM(arena, items, count, capacity)                                                              \
+  HR__ARENA_HAS_ROOM_FOR(arena, items, (size_t)(count) + 1, capacity)
+#define HR__ARENA_HAS_ROOM_FOR(arena, items, needed, capacity)                                                         \
+  ((needed) <= (capacity) || hr__arena_grow((arena), &(items), (needed), &(capacity), sizeof *(items)))
 
 /* ---- Radix sort ------------------------------------------------------------------------------------ */
 
@@ -362,6 +388,15 @@ static inline uint32_t hr__pair_map_find(const struct hr__pair_map *map, struct 
 
 /* Adds a pair. The pair must not be in the map. Returns false if memory is exhausted. */
 bool hr__pair_map_add(struct hr__pair_map *map, struct hr_arena *arena, struct hr__pair pair, uint32_t number);
+
+/* Returns the number of a pair in a map that numbers its pairs from 0 in the order of their first calls; HR_NONE: out
+   of memory. */
+static inline uint32_t hr__pair_map_intern(struct hr__pair_map *map, struct hr_arena *arena, struct hr__pair pair) {
+  uint32_t number = hr__pair_map_find(map, pair);
+  if (number != HR_NONE) return number;
+  number = map->count;
+  return hr__pair_map_add(map, arena, pair, number) ? number : HR_NONE;
+}
 
 /* ---- Interned strings ------------------------------------------------------------------------------ */
 

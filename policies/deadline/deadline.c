@@ -28,6 +28,8 @@
 
 #include "policies/deadline/deadline.h"
 
+#include "policies/kit/params.h"
+
 #include <math.h>
 
 /* ---- Rules ------------------------------------------------------------------------------------------ */
@@ -299,51 +301,25 @@ enum {
 };
 
 static const struct hr_param params[] = {
-    {.key = "rule",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "deadline-greedy",
-     .choices = rule_names,
-     .help = "nodes of a job until its deadline requires on-demand nodes. deadline-greedy: spot nodes only; "
-             "uniform-progress: spot nodes, and on-demand nodes if the job is behind an even pace; omniscient: the "
-             "cheapest nodes if all future spot capacity is known"},
-    {.key = "changeover_s",
-     .type = HR_PARAM_REAL,
-     .fallback = "0",
-     .max = 1e9,
-     .help = "time to change nodes (boot and restart)"},
-    {.key = "placement",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "best-fit",
-     .choices = placement_names,
-     .help = "where a job is placed in owned and reserved pools"},
-    {.key = "tick_s",
-     .type = HR_PARAM_REAL,
-     .fallback = "0",
-     .max = 1e9,
-     .help = "decisions are made only at multiples of this time, which is at least 1 s; nodes are paid for until the "
-             "next multiple; 0: decisions are made at any time",
-     .advanced = true},
-    {.key = "hysteresis",
-     .type = HR_PARAM_REAL,
-     .fallback = "2",
-     .max = 1e6,
-     .help = "uniform-progress: a job leaves on-demand nodes for spot nodes only if it is ahead of the even pace by at "
-             "least this multiple of changeover_s",
-     .advanced = true},
-    {.key = "wait_below",
-     .type = HR_PARAM_REAL,
-     .fallback = "0.6",
-     .max = 1,
-     .help = "uniform-progress: a job first uses only spot nodes if its work is less than this share of the time until "
-             "its deadline; 0: no job does so",
-     .advanced = true},
-    {.key = "wait_until",
-     .type = HR_PARAM_REAL,
-     .fallback = "0.7",
-     .max = 1,
-     .help = "uniform-progress: a job of wait_below uses only spot nodes until its remaining work is at least this "
-             "share of the time until its deadline",
-     .advanced = true},
+    HR__CHOICE("rule", "deadline-greedy", rule_names, HR__BASIC,
+               "nodes of a job until its deadline requires on-demand nodes. deadline-greedy: spot nodes only; "
+               "uniform-progress: spot nodes, and on-demand nodes if the job is behind an even pace; omniscient: the "
+               "cheapest nodes if all future spot capacity is known"),
+    HR__REAL("changeover_s", "0", 0, 1e9, HR__BASIC, "time to change nodes (boot and restart)"),
+    HR__CHOICE("placement", "best-fit", placement_names, HR__BASIC,
+               "where a job is placed in owned and reserved pools"),
+    HR__REAL("tick_s", "0", 0, 1e9, HR__ADVANCED,
+             "decisions are made only at multiples of this time, which is at least 1 s; nodes are paid for until the "
+             "next multiple; 0: decisions are made at any time"),
+    HR__REAL("hysteresis", "2", 0, 1e6, HR__ADVANCED,
+             "uniform-progress: a job leaves on-demand nodes for spot nodes only if it is ahead of the even pace by at "
+             "least this multiple of changeover_s"),
+    HR__REAL("wait_below", "0.6", 0, 1, HR__ADVANCED,
+             "uniform-progress: a job first uses only spot nodes if its work is less than this share of the time until "
+             "its deadline; 0: no job does so"),
+    HR__REAL("wait_until", "0.7", 0, 1, HR__ADVANCED,
+             "uniform-progress: a job of wait_below uses only spot nodes until its remaining work is at least this "
+             "share of the time until its deadline"),
     {0}};
 
 /* Returns whether the job would fit in some pool of the given market if all nodes of the pool were available. */
@@ -375,8 +351,6 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
   struct hr__deadline *self = hr_arena_alloc(env->arena, sizeof *self);
   if (!(*state = self)) return HR_NO_MEMORY;
   const struct hr_param_value *values = env->params;
-  hr_pool last = {hr_cluster_pools(env->cluster) - 1};
-  uint32_t n_nodes = hr_cluster_first_node(env->cluster, last).id + hr_cluster_pool_spec(env->cluster, last)->nodes;
   *self = (struct hr__deadline){.arena = env->arena,
                                 .trace = env->jobs,
                                 .cluster = env->cluster,
@@ -390,8 +364,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
                                 .is_fixed = !hr_cluster_changes(env->cluster),
                                 .error = error};
   self->placer = hr_placer_create(env->arena, env->cluster, placements[values[PARAM_PLACEMENT].integer]);
-  self->owned = hr_arena_alloc(env->arena, (n_nodes + 1) * sizeof *self->owned);
-  return self->placer && self->owned ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW(env->arena, self->owned, hr__n_nodes(env->cluster) + 1) && self->placer ? HR_OK : HR_NO_MEMORY;
 }
 
 static uint32_t abilities(void *state) {
@@ -401,26 +374,19 @@ static uint32_t abilities(void *state) {
   return HR_POLICY_REASONS_BY_JOB | by_kind;
 }
 
-static bool make_room(struct hr__deadline *self) {
-  if (self->count < self->capacity) return true;
-  struct hr__deadline_job *jobs = hr_arena_grown(self->arena, self->jobs, &self->capacity, sizeof *jobs);
-  if (jobs) self->jobs = jobs;
-  return jobs;
-}
-
 /* Adds a submitted job, and, under the rule omniscient, computes its itinerary. */
 static enum hr_status add_job(struct hr__deadline *self, const struct hr_view *view, hr_job job) {
   uint32_t max_nodes = 1;
   for (uint32_t i = 0; i < hr_cluster_pools(self->cluster); i++)
     if (hr__deadline_nodes(self, job, i) > max_nodes) max_nodes = hr__deadline_nodes(self, job, i);
-  if (!make_room(self)) return HR_NO_MEMORY;
+  if (!HR__ARENA_HAS_ROOM(self->arena, self->jobs, self->count, self->capacity)) return HR_NO_MEMORY;
   const int64_t *deadline_us = self->trace->deadline_us;
   struct hr__deadline_job deadline_job = {
       .job = job, .from_us = view->now_us, .deadline_us = HR_NEVER_US, .pool = HR_NONE};
   if (deadline_us && deadline_us[job.id] != HR_UNKNOWN_US) deadline_job.deadline_us = deadline_us[job.id];
-  deadline_job.nodes = hr_arena_alloc(self->arena, max_nodes * sizeof *deadline_job.nodes);
-  deadline_job.slices = hr_arena_alloc(self->arena, max_nodes * sizeof *deadline_job.slices);
-  if (!deadline_job.nodes || !deadline_job.slices) return HR_NO_MEMORY;
+  if (!HR__ARENA_NEW(self->arena, deadline_job.nodes, max_nodes) ||
+      !HR__ARENA_NEW(self->arena, deadline_job.slices, max_nodes))
+    return HR_NO_MEMORY;
   deadline_job.committed = !has_room_in(self, &deadline_job, HR_MARKET_SPOT);
   deadline_job.has_on_demand = has_room_in(self, &deadline_job, HR_MARKET_ON_DEMAND);
   set_pace(self, view, &deadline_job);
@@ -501,7 +467,7 @@ static bool fits(const struct hr__deadline *self, hr_job job, struct hr_placemen
 /* ---- Fixed capacity --------------------------------------------------------------------------------- */
 
 static bool is_fixed(const struct hr__deadline *self, uint32_t pool) {
-  return pool != HR_NONE && !hr_market_is_elastic(hr__deadline_spec(self, pool)->market.market);
+  return pool != HR_NONE && !hr__pool_is_elastic(self->cluster, (hr_pool){pool});
 }
 
 /* Starts a job without nodes in the first owned or reserved pool in which it fits. */
@@ -595,10 +561,7 @@ static enum hr_status wake(struct hr__deadline *self, const struct hr_view *view
     int64_t change_us = next_change_us(self, view, &self->jobs[i]);
     if (change_us < next_us) next_us = change_us;
   }
-  bool pending = self->wake_us > view->now_us && self->wake_us <= next_us;
-  if (next_us == HR_NEVER_US || pending) return HR_OK;
-  self->wake_us = next_us;
-  return hr_moves_wake_at(moves, next_us);
+  return hr__wake(&self->wake_us, view, moves, next_us);
 }
 
 /* Starts jobs in the order of their submission until a job does not fit. */

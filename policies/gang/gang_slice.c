@@ -12,6 +12,7 @@
 
 #include "headroom/policy_kit.h"
 #include "policies/kit/jobs.h"
+#include "policies/kit/params.h"
 
 /* A job in the matrix. */
 struct hr__gang {
@@ -58,11 +59,12 @@ static enum hr_status matrix_init(struct hr__matrix *matrix, const struct hr_pol
   const struct hr_capacity_config config = {env->arena, env->cluster, rule, env->seed};
   enum hr_status status = hr_capacity_set_create(&config, &matrix->capacities, error);
   if (status != HR_OK) return status;
-  matrix->rows = hr_arena_alloc(env->arena, n_rows * sizeof *matrix->rows);
-  matrix->gang_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof(*matrix->gang_of));
+  if (!HR__ARENA_NEW(env->arena, matrix->rows, n_rows) ||
+      !HR__ARENA_NEW_BY_JOB(env->arena, matrix->gang_of, env->jobs->n_jobs))
+    return HR_NO_MEMORY;
   matrix->outside.store = hr_tree_store_create(env->arena);
   matrix->chosen = hr_capacity_create(matrix->capacities);
-  if (!matrix->rows || !matrix->gang_of || !matrix->outside.store || !matrix->chosen) return HR_NO_MEMORY;
+  if (!matrix->outside.store || !matrix->chosen) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < n_rows; i++) {
     matrix->rows[i].capacity = hr_capacity_create(matrix->capacities);
     if (!matrix->rows[i].capacity) return HR_NO_MEMORY;
@@ -262,24 +264,12 @@ static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "
 enum { PARAM_SLICE, PARAM_ROWS, PARAM_PLACEMENT };
 
 static const struct hr_param params[] = {
-    {.key = "slice_s",
-     .type = HR_PARAM_REAL,
-     .fallback = "30",
-     .min = 5,
-     .max = 65533,
-     .help = "length of a time slice, in which one row of jobs runs"},
-    {.key = "rows",
-     .type = HR_PARAM_INTEGER,
-     .fallback = "4",
-     .min = 1,
-     .max = 64,
-     .help = "maximum number of rows, which is the maximum number of jobs that take turns on a GPU; all other jobs "
-             "wait, first come, first served"},
-    {.key = "placement",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "best-fit",
-     .choices = placement_names,
-     .help = "where a job is placed in its row. pool: only free GPUs are counted; all other rules choose nodes"},
+    HR__REAL("slice_s", "30", 5, 65533, HR__BASIC, "length of a time slice, in which one row of jobs runs"),
+    HR__INTEGER("rows", "4", 1, 64, HR__BASIC,
+                "maximum number of rows, which is the maximum number of jobs that take turns on a GPU; all other jobs "
+                "wait, first come, first served"),
+    HR__CHOICE("placement", "best-fit", placement_names, HR__BASIC,
+               "where a job is placed in its row. pool: only free GPUs are counted; all other rules choose nodes"),
     {0}};
 
 struct slicer {

@@ -12,6 +12,7 @@
  * entry is a single, which takes 24 bytes, until a second entry is inserted. It then has a leaf until it is empty.
  */
 
+#include "base/containers.h"
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 
@@ -40,16 +41,17 @@ struct inner {
   uint32_t count;
 };
 
-/* Nodes are allocated in blocks that never move. */
+/* Items of equal size, in blocks that never move. */
+struct pool {
+  char **blocks;
+  uint32_t count; /* number of items ever allocated; their places begin at 1 */
+  uint32_t capacity;
+  uint32_t first_free; /* head of the list of free items, each of which begins with the place of the next; 0: none */
+};
+
 struct hr_tree_store {
   struct hr_arena *arena;
-  struct leaf **leaf_blocks;
-  struct inner **inner_blocks;
-  uint32_t n_leaves, n_inners; /* number of nodes ever allocated; indices begin at 1 */
-  uint32_t leaf_capacity, inner_capacity;
-  uint32_t free_leaf, free_inner; /* heads of the free lists, which are linked through job[0]; 0: empty */
-  struct hr_job_entry **single_blocks;
-  uint32_t n_singles, single_capacity, free_single; /* the free list is linked through job; 0: empty */
+  struct pool leaves, inners, singles;
 };
 
 /* ---- Nodes ---------------------------------------------------------------------------------------- */
@@ -60,92 +62,47 @@ struct hr_tree_store *hr_tree_store_create(struct hr_arena *arena) {
   return store;
 }
 
+static inline void *item_at(const struct pool *pool, uint32_t place, size_t bytes) {
+  return pool->blocks[(place - 1) / BLOCK_NODES] + (place - 1) % BLOCK_NODES * bytes;
+}
+
 static struct leaf *leaf_at(const struct hr_tree_store *store, uint32_t place) {
-  return &store->leaf_blocks[(place - 1) / BLOCK_NODES][(place - 1) % BLOCK_NODES];
+  return item_at(&store->leaves, place, sizeof(struct leaf));
 }
 
 static struct inner *inner_at(const struct hr_tree_store *store, uint32_t place) {
-  return &store->inner_blocks[(place - 1) / BLOCK_NODES][(place - 1) % BLOCK_NODES];
-}
-
-static uint32_t make_leaf(struct hr_tree_store *store) {
-  if (store->free_leaf) {
-    uint32_t place = store->free_leaf;
-    struct leaf *leaf = leaf_at(store, place);
-    store->free_leaf = leaf->job[0];
-    leaf->begin = leaf->count = 0;
-    return place;
-  }
-  uint32_t block = store->n_leaves / BLOCK_NODES;
-  if (store->n_leaves % BLOCK_NODES == 0) {
-    if (block == store->leaf_capacity) {
-      struct leaf **blocks = hr_arena_grown(store->arena, store->leaf_blocks, &store->leaf_capacity, sizeof *blocks);
-      if (!blocks) return 0;
-      store->leaf_blocks = blocks;
-    }
-    store->leaf_blocks[block] = hr_arena_alloc(store->arena, BLOCK_NODES * sizeof(struct leaf));
-    if (!store->leaf_blocks[block]) return 0;
-  }
-  return ++store->n_leaves;
-}
-
-static uint32_t make_inner(struct hr_tree_store *store) {
-  if (store->free_inner) {
-    uint32_t place = store->free_inner;
-    struct inner *inner = inner_at(store, place);
-    store->free_inner = inner->job[0];
-    inner->count = 0;
-    return place;
-  }
-  uint32_t block = store->n_inners / BLOCK_NODES;
-  if (store->n_inners % BLOCK_NODES == 0) {
-    if (block == store->inner_capacity) {
-      struct inner **blocks = hr_arena_grown(store->arena, store->inner_blocks, &store->inner_capacity, sizeof *blocks);
-      if (!blocks) return 0;
-      store->inner_blocks = blocks;
-    }
-    store->inner_blocks[block] = hr_arena_alloc(store->arena, BLOCK_NODES * sizeof(struct inner));
-    if (!store->inner_blocks[block]) return 0;
-  }
-  return ++store->n_inners;
-}
-
-static void drop_leaf(struct hr_tree_store *store, uint32_t place) {
-  leaf_at(store, place)->job[0] = store->free_leaf;
-  store->free_leaf = place;
-}
-
-static void drop_inner(struct hr_tree_store *store, uint32_t place) {
-  inner_at(store, place)->job[0] = store->free_inner;
-  store->free_inner = place;
+  return item_at(&store->inners, place, sizeof(struct inner));
 }
 
 static struct hr_job_entry *single_at(const struct hr_tree_store *store, uint32_t place) {
-  return &store->single_blocks[(place - 1) / BLOCK_NODES][(place - 1) % BLOCK_NODES];
+  return item_at(&store->singles, place, sizeof(struct hr_job_entry));
 }
 
-static uint32_t make_single(struct hr_tree_store *store) {
-  uint32_t place = store->free_single, block = store->n_singles / BLOCK_NODES;
+/* Returns the place of an item of `bytes` bytes; 0: out of memory. */
+static uint32_t make_item(struct hr_arena *arena, struct pool *pool, size_t bytes) {
+  uint32_t place = pool->first_free, block = pool->count / BLOCK_NODES;
   if (place) {
-    store->free_single = single_at(store, place)->job.id;
+    memcpy(&pool->first_free, item_at(pool, place, bytes), sizeof place);
     return place;
   }
-  if (store->n_singles % BLOCK_NODES == 0) {
-    if (block == store->single_capacity) {
-      struct hr_job_entry **blocks =
-          hr_arena_grown(store->arena, store->single_blocks, &store->single_capacity, sizeof *blocks);
-      if (!blocks) return 0;
-      store->single_blocks = blocks;
-    }
-    store->single_blocks[block] = hr_arena_alloc(store->arena, BLOCK_NODES * sizeof(struct hr_job_entry));
-    if (!store->single_blocks[block]) return 0;
+  if (pool->count % BLOCK_NODES == 0) {
+    if (!HR__ARENA_HAS_ROOM(arena, pool->blocks, block, pool->capacity)) return 0;
+    pool->blocks[block] = hr_arena_alloc(arena, BLOCK_NODES * bytes);
+    if (!pool->blocks[block]) return 0;
   }
-  return ++store->n_singles;
+  return ++pool->count;
 }
 
-static void drop_single(struct hr_tree_store *store, uint32_t place) {
-  single_at(store, place)->job.id = store->free_single;
-  store->free_single = place;
+static void drop_item(struct pool *pool, uint32_t place, size_t bytes) {
+  memcpy(item_at(pool, place, bytes), &pool->first_free, sizeof place);
+  pool->first_free = place;
+}
+
+/* Returns the place of an empty leaf; 0: out of memory. */
+static uint32_t make_leaf(struct hr_tree_store *store) {
+  uint32_t place = make_item(store->arena, &store->leaves, sizeof(struct leaf));
+  if (place) leaf_at(store, place)->begin = leaf_at(store, place)->count = 0;
+  return place;
 }
 
 /* Returns the only entry of a tree that is a single; NULL: the tree is empty or has nodes. */
@@ -319,7 +276,7 @@ static void inner_put(struct inner *inner, uint32_t at, const struct job_tree_sp
 /* Splits a full inner node, and inserts the new child `below` after child `slot`. False: out of memory. */
 static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32_t slot,
                         const struct job_tree_split *below, struct job_tree_split *split) {
-  split->place = make_inner(store);
+  split->place = make_item(store->arena, &store->inners, sizeof(struct inner));
   if (!split->place) return false;
   struct inner *right = inner_at(store, split->place);
   uint32_t at = slot + 1 == FANOUT ? FANOUT - 1 : FANOUT / 2;
@@ -343,7 +300,7 @@ static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32
 
 /* Adds a new root above the old root and the node that was split off it. False: out of memory. */
 static bool grow_root(struct hr_job_tree *tree, const struct job_tree_split *split, int64_t min, int64_t sum) {
-  uint32_t place = make_inner(tree->store);
+  uint32_t place = make_item(tree->store->arena, &tree->store->inners, sizeof(struct inner));
   if (!place || tree->depth + 1 == MAX_DEPTH) return false;
   struct inner *root = inner_at(tree->store, place);
   root->count = 1;
@@ -392,7 +349,7 @@ static void add_to_aggregates(const struct hr_job_tree *tree, struct path *path,
 
 /* Inserts the first entry into an empty tree. False: out of memory. */
 static bool insert_first(struct hr_job_tree *tree, const struct hr_job_entry *entry) {
-  uint32_t place = make_single(tree->store);
+  uint32_t place = make_item(tree->store->arena, &tree->store->singles, sizeof(struct hr_job_entry));
   if (!place) return false;
   *single_at(tree->store, place) = *entry;
   tree->root = place;
@@ -407,7 +364,7 @@ static bool make_root_leaf(struct hr_job_tree *tree) {
   uint32_t place = make_leaf(tree->store);
   if (!place) return false;
   leaf_insert(leaf_at(tree->store, place), single_of(tree));
-  drop_single(tree->store, tree->root);
+  drop_item(&tree->store->singles, tree->root, sizeof(struct hr_job_entry));
   tree->root = place;
   tree->depth = 0;
   return true;
@@ -448,12 +405,12 @@ static void inner_remove(struct inner *inner, uint32_t at) {
 /* Removes an empty leaf from its parent. If the parent becomes empty, it is removed in the same way. A root with one
    child is replaced by that child. */
 static void prune(struct hr_job_tree *tree, struct path *path) {
-  drop_leaf(tree->store, path->leaf);
+  drop_item(&tree->store->leaves, path->leaf, sizeof(struct leaf));
   uint32_t level = tree->depth;
   while (level-- > 0) {
     inner_remove(path->inner[level], path->slot[level]);
     if (path->inner[level]->count > 0) break;
-    drop_inner(tree->store, path->place[level]);
+    drop_item(&tree->store->inners, path->place[level], sizeof(struct inner));
     if (level == 0) tree->root = tree->depth = 0;
   }
   if (tree->count == 0) {
@@ -462,7 +419,7 @@ static void prune(struct hr_job_tree *tree, struct path *path) {
   }
   while (tree->depth > 0 && inner_at(tree->store, tree->root)->count == 1) {
     uint32_t child = inner_at(tree->store, tree->root)->child[0];
-    drop_inner(tree->store, tree->root);
+    drop_item(&tree->store->inners, tree->root, sizeof(struct inner));
     tree->root = child;
     tree->depth--;
   }
@@ -490,7 +447,7 @@ static void remove_from_aggregates(const struct hr_job_tree *tree, struct path *
 static bool remove_single(struct hr_job_tree *tree, int64_t key, hr_job job) {
   const struct hr_job_entry *single = single_of(tree);
   if (single->key != key || single->job.id != job.id) return false;
-  drop_single(tree->store, tree->root);
+  drop_item(&tree->store->singles, tree->root, sizeof(struct hr_job_entry));
   *tree = (struct hr_job_tree){.store = tree->store};
   return true;
 }

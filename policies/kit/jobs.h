@@ -2,8 +2,10 @@
 #ifndef HR_POLICIES_KIT_JOBS_H
 #define HR_POLICIES_KIT_JOBS_H
 
-/* Data structures of policies for jobs: lists for the next pass, stored placements, timer queues. */
+/* Functions and data structures of policies for jobs: properties of jobs and pools, lists for the next pass, stored
+   placements, timer queues. */
 
+#include "base/containers.h"
 #include "headroom/policy.h"
 #include "headroom/trace.h"
 #include "headroom/unstable/capacity.h"
@@ -14,6 +16,22 @@
    recorded run time and limit have no meaning. */
 static inline bool hr__is_replica(const struct hr_trace *trace, hr_job job) {
   return job.id >= trace->n_jobs - trace->n_added;
+}
+
+/* Returns whether a job may be stopped before its end. */
+static inline bool hr__is_interruptible(const struct hr_trace *trace, hr_job job) {
+  return !trace->flags || !(trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE);
+}
+
+/* Returns whether the nodes of a pool are requested and released. */
+static inline bool hr__pool_is_elastic(const struct hr_cluster *cluster, hr_pool pool) {
+  return hr_market_is_elastic(hr_cluster_pool_spec(cluster, pool)->market.market);
+}
+
+/* Returns the number of nodes of all pools. */
+static inline uint32_t hr__n_nodes(const struct hr_cluster *cluster) {
+  hr_pool last = {hr_cluster_pools(cluster) - 1};
+  return hr_cluster_first_node(cluster, last).id + hr_cluster_pool_spec(cluster, last)->nodes;
 }
 
 /*
@@ -31,11 +49,7 @@ struct hr__job_list {
 
 /* Returns false if memory is exhausted. */
 static inline bool hr__job_list_add(struct hr__job_list *list, struct hr_arena *arena, hr_job job) {
-  if (list->count == list->capacity) {
-    hr_job *grown = hr_arena_grown(arena, list->jobs, &list->capacity, sizeof *grown);
-    if (!grown) return false;
-    list->jobs = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(arena, list->jobs, list->count, list->capacity)) return false;
   list->jobs[list->count++] = job;
   return true;
 }
@@ -129,6 +143,16 @@ static inline bool hr__tasks_have_memory(const struct hr_cluster *cluster, const
       if (mib * hr__tasks_on_gpu(placement, slice.node, rest & -rest) > pool->gpu_mem_mib) return false;
   }
   return true;
+}
+
+/* Requests a wake-up at `at_us`, unless a wake-up at this time or earlier is pending. `*pending_us`: time of the last
+   requested wake-up. HR_NEVER_US: no request. */
+static inline enum hr_status hr__wake(int64_t *pending_us, const struct hr_view *view, struct hr_moves *moves,
+                                      int64_t at_us) {
+  bool pending = *pending_us > view->now_us && *pending_us <= at_us;
+  if (at_us == HR_NEVER_US || pending) return HR_OK;
+  *pending_us = at_us;
+  return hr_moves_wake_at(moves, at_us);
 }
 
 /* ---- Timer queues ----------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Placement of jobs with bit scans over the indexes of free nodes: see headroom/policy_kit.h. */
 
+#include "base/containers.h"
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 
@@ -24,17 +25,14 @@ struct hr_placer *hr_placer_create(struct hr_arena *arena, const struct hr_clust
   placer->rule = rule;
   placer->cluster = cluster;
   placer->n_pools = n_pools;
-  placer->index = hr_arena_alloc(arena, n_pools * sizeof *placer->index);
-  placer->free_gpus = hr_arena_alloc(arena, n_pools * sizeof *placer->free_gpus);
-  if (!placer->index || !placer->free_gpus) return NULL;
+  if (!HR__ARENA_NEW(arena, placer->index, n_pools) || !HR__ARENA_NEW(arena, placer->free_gpus, n_pools)) return NULL;
   for (uint32_t i = 0; i < n_pools; i++) {
     placer->index[i] = hr_cluster_free_index(cluster, (hr_pool){i});
     uint32_t nodes = hr_free_index_nodes(placer->index[i]);
     if (nodes > max_nodes) max_nodes = nodes;
   }
   placer->present = (struct hr_free_gpus){n_pools, placer->index, placer->free_gpus};
-  placer->slices = hr_arena_alloc(arena, max_nodes * sizeof *placer->slices);
-  return placer->slices ? placer : NULL;
+  return HR__ARENA_NEW(arena, placer->slices, max_nodes) ? placer : NULL;
 }
 
 static bool accepts(const struct hr_placer *placer, uint32_t accept_class, uint32_t pool) {

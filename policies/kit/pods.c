@@ -7,6 +7,7 @@
 #include "policies/kit/pods.h"
 
 #include "headroom/unstable/clusters.h"
+#include "policies/kit/params.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,15 +50,13 @@ bool hr__pods_init(struct hr__pods *pods, const struct hr_policy_env *env, uint3
                             .free_pod = HR_NONE,
                             .idle_release_us = idle_release_us};
   for (uint32_t i = 0; i < pods->n_pools; i++) pods->n_nodes += hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
-  pods->nodes = hr_arena_alloc(env->arena, (pods->n_nodes + 1) * sizeof *pods->nodes);
-  pods->idle_us = hr_arena_alloc(env->arena, (pods->n_nodes + 1) * sizeof *pods->idle_us);
-  pods->is_needed = hr_arena_alloc(env->arena, pods->n_nodes + 1);
-  pods->scratch = hr_arena_alloc(env->arena, pods->n_pools * sizeof *pods->scratch);
-  pods->n_opened = hr_arena_alloc(env->arena, pods->n_pools * sizeof *pods->n_opened);
-  pods->first_of_job = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *pods->first_of_job);
-  pods->last_of_job = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *pods->last_of_job);
-  if (!pods->nodes || !pods->idle_us || !pods->is_needed || !pods->n_opened || !pods->scratch || !pods->first_of_job ||
-      !pods->last_of_job)
+  if (!HR__ARENA_NEW(env->arena, pods->nodes, pods->n_nodes + 1) ||
+      !HR__ARENA_NEW(env->arena, pods->idle_us, pods->n_nodes + 1) ||
+      !HR__ARENA_NEW(env->arena, pods->is_needed, pods->n_nodes + 1) ||
+      !HR__ARENA_NEW(env->arena, pods->scratch, pods->n_pools) ||
+      !HR__ARENA_NEW(env->arena, pods->n_opened, pods->n_pools) ||
+      !HR__ARENA_NEW_BY_JOB(env->arena, pods->first_of_job, env->jobs->n_jobs) ||
+      !HR__ARENA_NEW_BY_JOB(env->arena, pods->last_of_job, env->jobs->n_jobs))
     return false;
   init_nodes(pods);
   if (!pods->requests) return true;
@@ -219,7 +218,7 @@ static struct hr__job_kind key_of(const struct hr__pods *pods, const struct hr_v
                               .model = HR_NONE,
                               .group = group,
                               .priority = priority,
-                              .is_fixed = jobs->flags && jobs->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE};
+                              .is_fixed = !hr__is_interruptible(jobs, job)};
   kind.min_gpus = kind.max_gpus = kind.gpus;
   if (pods->resizes && !pods->requests) {
     struct hr_sizes sizes = hr_cluster_sizes(pods->cluster, job);
@@ -239,13 +238,10 @@ uint32_t hr__pods_kind(struct hr__pods *pods, const struct hr_view *view, hr_job
   uint32_t hash = hash_kind(&kind);
   for (uint32_t i = hr__hash_first(&pods->kind_at, hash, &at); i != HR_NONE; i = hr__hash_next(&pods->kind_at, &at))
     if (is_same_kind(&pods->kinds[i], &kind)) return i;
-  if (pods->n_kinds == pods->kinds_capacity) {
-    struct hr__job_kind *grown = hr_arena_grown(pods->arena, pods->kinds, &pods->kinds_capacity, sizeof *grown);
-    if (!grown) return HR_NONE;
-    pods->kinds = grown;
-  }
-  kind.shapes = hr_arena_alloc(pods->arena, pods->n_pools * sizeof *kind.shapes);
-  if (!kind.shapes || !hr__hash_add(&pods->kind_at, pods->arena, hash, pods->n_kinds)) return HR_NONE;
+  if (!HR__ARENA_HAS_ROOM(pods->arena, pods->kinds, pods->n_kinds, pods->kinds_capacity)) return HR_NONE;
+  if (!HR__ARENA_NEW(pods->arena, kind.shapes, pods->n_pools) ||
+      !hr__hash_add(&pods->kind_at, pods->arena, hash, pods->n_kinds))
+    return HR_NONE;
   struct hr_need need = hr_need_of(pods->cluster, pods->jobs, job);
   kind.is_empty = hr_need_is_empty(pods->cluster, &need);
   set_shapes(pods, view, job, &kind, kind.min_gpus != kind.max_gpus);
@@ -272,11 +268,7 @@ static uint32_t new_pod(struct hr__pods *pods) {
     pods->free_pod = pods->pods[number].next_of_job;
     return number;
   }
-  if (pods->n_pods == pods->pods_capacity) {
-    struct hr__pod *grown = hr_arena_grown(pods->arena, pods->pods, &pods->pods_capacity, sizeof *grown);
-    if (!grown) return HR_NONE;
-    pods->pods = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(pods->arena, pods->pods, pods->n_pods, pods->pods_capacity)) return HR_NONE;
   return pods->n_pods++;
 }
 
@@ -443,11 +435,7 @@ static void add_slice(struct hr_placement *placement, struct hr_slice *slices, c
 bool hr__pods_placement(struct hr__pods *pods, hr_job job, struct hr_placement *placement) {
   uint32_t first = hr__pods_first(pods, job), n = 0;
   for (uint32_t at = first; at != HR_NONE; at = pods->pods[at].next_of_job) n++;
-  while (pods->slices_capacity < n) {
-    struct hr_slice *grown = hr_arena_grown(pods->arena, pods->slices, &pods->slices_capacity, sizeof *grown);
-    if (!grown) return false;
-    pods->slices = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM_FOR(pods->arena, pods->slices, n, pods->slices_capacity)) return false;
   *placement = (struct hr_placement){.slices = pods->slices};
   if (first != HR_NONE) placement->pool.id = pods->nodes[pods->pods[first].slice.node.id].pool;
   for (uint32_t at = first; at != HR_NONE; at = pods->pods[at].next_of_job)
@@ -518,19 +506,16 @@ void hr__pods_put_lacks(const struct hr__pods *pods, hr_job job, const struct hr
 enum { AUTOSCALER };
 static const char *const elastic_names[] = {[AUTOSCALER] = "autoscaler", "static", NULL};
 const struct hr_param hr__pod_params[] = {
-    {.key = "elastic_nodes",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "autoscaler",
-     .choices = elastic_names,
-     .help = "how nodes of elastic pools are requested. autoscaler: for pods that do not fit; idle nodes are released; "
-             "static: all available nodes at all times",
-     .advanced = true},
+    HR__CHOICE(
+        "elastic_nodes", "autoscaler", elastic_names, HR__ADVANCED,
+        "how nodes of elastic pools are requested. autoscaler: for pods that do not fit; idle nodes are released; "
+        "static: all available nodes at all times"),
     {0}};
 
 bool hr__pods_are_scaled(const struct hr__pods *pods, const struct hr_policy_env *env) {
   if (env->params[0].integer != AUTOSCALER || hr_cluster_is_autoscaled(pods->cluster)) return false;
   for (uint32_t i = 0; i < pods->n_pools; i++)
-    if (hr_market_is_elastic(hr_cluster_pool_spec(pods->cluster, (hr_pool){i})->market.market)) return true;
+    if (hr__pool_is_elastic(pods->cluster, (hr_pool){i})) return true;
   return false;
 }
 
@@ -634,7 +619,7 @@ static uint32_t next_pool(const struct hr__pods *pods, uint32_t kind, uint32_t b
   for (uint32_t i = 0; i < pods->n_pools; i++) {
     int64_t price = hr_cluster_price_uusd_h(pods->cluster, (hr_pool){i}, now_us);
     if (pods->kinds[kind].shapes[i].n_pods == 0 || hr_cluster_offer(pods->cluster, (hr_pool){i}) == 0) continue;
-    if (!hr_market_is_elastic(hr_cluster_pool_spec(pods->cluster, (hr_pool){i})->market.market)) continue;
+    if (!hr__pool_is_elastic(pods->cluster, (hr_pool){i})) continue;
     if (before != HR_NONE && (price < last || (price == last && i <= before))) continue;
     if (best != HR_NONE && price >= best_price) continue;
     best = i;
@@ -647,11 +632,7 @@ static enum trial_outcome place_job(struct hr__pods *pods, hr_job job, uint32_t 
   enum trial_outcome outcome = DOES_NOT_FIT;
   uint32_t first = hr__pods_first(pods, job), only = HR_NONE;
   if (first != HR_NONE) only = pods->nodes[pods->pods[first].slice.node.id].pool;
-  if (pods->n_trials == pods->trials_capacity) {
-    struct hr__pods_trial *grown = hr_arena_grown(pods->arena, pods->trials, &pods->trials_capacity, sizeof *grown);
-    if (!grown) return OUT_OF_MEMORY;
-    pods->trials = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(pods->arena, pods->trials, pods->n_trials, pods->trials_capacity)) return OUT_OF_MEMORY;
   for (uint32_t pool = 0; pool < pods->n_pools && outcome == DOES_NOT_FIT; pool++)
     if (pods->kinds[kind].shapes[pool].n_pods && (only == HR_NONE || pool == only))
       outcome = place_in(pods, job, kind, pool, ALL_ON_PRESENT);
@@ -689,7 +670,7 @@ static enum hr_status release_idle(struct hr__pods *pods, const struct hr_view *
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < pods->n_nodes && status == HR_OK; i++) {
     struct hr__pod_node *node = &pods->nodes[i];
-    if (!hr_market_is_elastic(hr_cluster_pool_spec(pods->cluster, (hr_pool){node->pool})->market.market)) continue;
+    if (!hr__pool_is_elastic(pods->cluster, (hr_pool){node->pool})) continue;
     bool is_idle = node->is_usable && node->first_pod == HR_NONE && !pods->is_needed[i];
     if (!is_idle) {
       pods->idle_us[i] = HR_NEVER_US;

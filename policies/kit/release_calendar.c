@@ -132,11 +132,10 @@ struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, c
     n_bins += bins;
     if (bins > max_bins) max_bins = bins;
   }
-  calendar->groups = hr_arena_alloc(arena, calendar->n_groups * sizeof *calendar->groups);
-  calendar->bins = hr_arena_alloc(arena, n_bins * sizeof *calendar->bins);
-  calendar->contenders = hr_arena_alloc(arena, (max_bins + 1) * sizeof *calendar->contenders);
-  calendar->noted_at = hr_arena_alloc_by_job(arena, n_jobs, sizeof *calendar->noted_at);
-  if (!calendar->groups || !calendar->bins || !calendar->contenders || !calendar->noted_at) return NULL;
+  if (!HR__ARENA_NEW(arena, calendar->groups, calendar->n_groups) || !HR__ARENA_NEW(arena, calendar->bins, n_bins) ||
+      !HR__ARENA_NEW(arena, calendar->contenders, max_bins + 1) ||
+      !HR__ARENA_NEW_BY_JOB(arena, calendar->noted_at, n_jobs))
+    return NULL;
   for (uint32_t i = 0; i < calendar->n_groups; i++) init_group(calendar, store, (hr_pool){i});
   return calendar;
 }
@@ -262,10 +261,7 @@ static bool make_room(struct hr_release_calendar *calendar) {
     calendar->n_crossed = 0;
     return true;
   }
-  struct hr__release_note *notes =
-      hr_arena_grown(calendar->arena, calendar->notes, &calendar->notes_capacity, sizeof *notes);
-  if (notes) calendar->notes = notes;
-  return notes;
+  return HR__ARENA_HAS_ROOM(calendar->arena, calendar->notes, calendar->n_notes, calendar->notes_capacity);
 }
 
 /* Appends a note. False: out of memory. */
@@ -435,10 +431,10 @@ static struct hr__release_group_tournament *make_race(struct hr_release_calendar
       .gpus = gpus, .nodes_per_group = nodes_per_group, .leaves = 1, .next = pool->group_tournaments};
   group_tournament->n_groups = (pool->n_bins + nodes_per_group - 1) / nodes_per_group;
   while (group_tournament->leaves < group_tournament->n_groups) group_tournament->leaves *= 2;
-  group_tournament->time = hr_arena_alloc(arena, 2 * (size_t)group_tournament->leaves * sizeof *group_tournament->time);
-  group_tournament->marked = hr_arena_alloc(arena, group_tournament->n_groups * sizeof *group_tournament->marked);
-  group_tournament->is_marked = hr_arena_alloc(arena, group_tournament->n_groups);
-  if (!group_tournament->time || !group_tournament->marked || !group_tournament->is_marked) return NULL;
+  if (!HR__ARENA_NEW(arena, group_tournament->time, 2 * (size_t)group_tournament->leaves) ||
+      !HR__ARENA_NEW(arena, group_tournament->marked, group_tournament->n_groups) ||
+      !HR__ARENA_NEW(arena, group_tournament->is_marked, group_tournament->n_groups))
+    return NULL;
   for (uint32_t i = 0; i < 2 * group_tournament->leaves; i++) group_tournament->time[i] = HR_NEVER_US;
   for (uint32_t group = 0; group < group_tournament->n_groups; group++) mark(group_tournament, group);
   pool->group_tournaments = group_tournament;

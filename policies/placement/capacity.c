@@ -12,6 +12,7 @@
 
 #include "headroom/gpu_inventory.h"
 #include "headroom/policy_kit.h"
+#include "policies/kit/jobs.h"
 #include "policies/placement/gpu_capacity.h"
 
 #include <string.h>
@@ -84,10 +85,10 @@ static enum hr_status init_counted(struct hr_capacity_set *set, const char *name
   set->rule = node_rules[i].rule;
   set->by_count = set->rule == HR_PLACE_POOL;
   set->placer = hr_placer_create(set->arena, set->cluster, node_rules[i].rule);
-  set->only = hr_arena_alloc(set->arena, set->n_pools * sizeof(*set->only));
-  set->only_gpus = hr_arena_alloc(set->arena, set->n_pools * sizeof *set->only_gpus);
   struct hr_free_index *none = hr_free_index_create(set->arena, 1, 1);
-  if (!set->placer || !set->only || !set->only_gpus || !none) return HR_NO_MEMORY;
+  if (!set->placer || !none || !HR__ARENA_NEW(set->arena, set->only, set->n_pools) ||
+      !HR__ARENA_NEW(set->arena, set->only_gpus, set->n_pools))
+    return HR_NO_MEMORY;
   hr_free_index_set(none, 0, 0);
   set->none = none;
   for (uint32_t pool = 0; pool < set->n_pools; pool++) set->only[pool] = none;
@@ -137,19 +138,13 @@ static bool add_groups(const struct hr_capacity_set *set, struct hr_free_index *
   return true;
 }
 
-static uint32_t n_nodes(const struct hr_cluster *cluster) {
-  hr_pool last = {hr_cluster_pools(cluster) - 1};
-  return hr_cluster_first_node(cluster, last).id + hr_cluster_pool_spec(cluster, last)->nodes;
-}
-
 static bool make_indexes(struct hr_capacity *capacity) {
   const struct hr_capacity_set *set = capacity->set;
-  capacity->index = hr_arena_alloc(set->arena, set->n_pools * sizeof(*capacity->index));
-  capacity->free_gpus = hr_arena_alloc(set->arena, set->n_pools * sizeof *capacity->free_gpus);
-  if (!capacity->index || !capacity->free_gpus) return false;
+  if (!HR__ARENA_NEW(set->arena, capacity->index, set->n_pools) ||
+      !HR__ARENA_NEW(set->arena, capacity->free_gpus, set->n_pools))
+    return false;
   if (set->by_count) return true;
-  capacity->usable = hr_arena_alloc(set->arena, n_nodes(set->cluster) * sizeof *capacity->usable);
-  if (!capacity->usable) return false;
+  if (!HR__ARENA_NEW(set->arena, capacity->usable, hr__n_nodes(set->cluster))) return false;
   for (uint32_t i = 0; i < set->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(set->cluster, (hr_pool){i});
     capacity->index[i] = hr_free_index_create(set->arena, spec->nodes, spec->gpus_per_node);
@@ -205,21 +200,13 @@ static bool find_counted(const struct hr_capacity *capacity, const struct hr_nee
   return hr_placer_find_in(placer, &all, tier, need->gpus, need->accept_class, placement);
 }
 
-static bool find_in_tier(struct hr_capacity *capacity, const struct hr_need *need, enum hr_tier tier,
-                         struct hr_placement *placement) {
-  struct hr_capacity_set *set = capacity->set;
-  if (!set->by_gpu) return find_counted(capacity, need, tier, placement);
-  return hr__gpu_state_find(&set->gpus, &capacity->gpus, need->request, tier, HR_NONE, placement);
-}
-
-bool hr_capacity_find(struct hr_capacity *capacity, const struct hr_need *need, struct hr_placement *placement) {
-  if (find_in_tier(capacity, need, need->tier, placement)) return true;
-  return need->tier != HR_TIER_ANY && need->preferred && find_in_tier(capacity, need, HR_TIER_ANY, placement);
-}
-
 static uint64_t free_gpus_of(const struct hr_capacity *capacity, hr_pool pool) {
   if (capacity->is_present) return hr_cluster_free_milli(capacity->set->cluster, pool) / MILLI;
   return capacity->free_gpus[pool.id];
+}
+
+static const struct hr_free_index *index_of(const struct hr_capacity *capacity, hr_pool pool) {
+  return capacity->is_present ? hr_cluster_free_index(capacity->set->cluster, pool) : capacity->index[pool.id];
 }
 
 static bool find_counted_in(const struct hr_capacity *capacity, hr_pool pool, const struct hr_need *need,
@@ -228,8 +215,7 @@ static bool find_counted_in(const struct hr_capacity *capacity, hr_pool pool, co
   const struct hr_free_gpus one = {set->n_pools, set->only, set->only_gpus};
   uint64_t free = free_gpus_of(capacity, pool);
   if (free < need->gpus) return false;
-  if (!set->by_count)
-    set->only[pool.id] = capacity->is_present ? hr_cluster_free_index(set->cluster, pool) : capacity->index[pool.id];
+  if (!set->by_count) set->only[pool.id] = index_of(capacity, pool);
   set->only_gpus[pool.id] = free;
   bool found = hr_placer_find_in(set->placer, &one, tier, need->gpus, need->accept_class, placement);
   set->only[pool.id] = set->none;
@@ -237,17 +223,28 @@ static bool find_counted_in(const struct hr_capacity *capacity, hr_pool pool, co
   return found;
 }
 
-static bool find_in_pool(struct hr_capacity *capacity, hr_pool pool, const struct hr_need *need, enum hr_tier tier,
+/* `only`: the pool to be searched; HR_NONE: all pools. */
+static bool find_in_tier(struct hr_capacity *capacity, uint32_t only, const struct hr_need *need, enum hr_tier tier,
                          struct hr_placement *placement) {
   struct hr_capacity_set *set = capacity->set;
-  if (!set->by_gpu) return find_counted_in(capacity, pool, need, tier, placement);
-  return hr__gpu_state_find(&set->gpus, &capacity->gpus, need->request, tier, pool.id, placement);
+  if (set->by_gpu) return hr__gpu_state_find(&set->gpus, &capacity->gpus, need->request, tier, only, placement);
+  return only == HR_NONE ? find_counted(capacity, need, tier, placement)
+                         : find_counted_in(capacity, (hr_pool){only}, need, tier, placement);
+}
+
+static bool find(struct hr_capacity *capacity, uint32_t only, const struct hr_need *need,
+                 struct hr_placement *placement) {
+  if (find_in_tier(capacity, only, need, need->tier, placement)) return true;
+  return need->tier != HR_TIER_ANY && need->preferred && find_in_tier(capacity, only, need, HR_TIER_ANY, placement);
+}
+
+bool hr_capacity_find(struct hr_capacity *capacity, const struct hr_need *need, struct hr_placement *placement) {
+  return find(capacity, HR_NONE, need, placement);
 }
 
 bool hr_capacity_find_in(struct hr_capacity *capacity, hr_pool pool, const struct hr_need *need,
                          struct hr_placement *placement) {
-  if (find_in_pool(capacity, pool, need, need->tier, placement)) return true;
-  return need->tier != HR_TIER_ANY && need->preferred && find_in_pool(capacity, pool, need, HR_TIER_ANY, placement);
+  return find(capacity, pool.id, need, placement);
 }
 
 /* Allocates the buffers of hr_capacity_find_on. False: out of memory. */
@@ -258,10 +255,10 @@ static bool make_buffers(struct hr_capacity_set *set) {
     uint32_t nodes = hr_cluster_pool_spec(set->cluster, (hr_pool){i})->nodes;
     if (nodes > most) most = nodes;
   }
-  set->taken = hr_arena_alloc(set->arena, (most + (size_t)1) * sizeof *set->taken);
-  if (set->taken) set->slices = hr_arena_alloc(set->arena, (most + (size_t)1) * sizeof *set->slices);
-  set->failed |= !set->slices;
-  return set->slices != NULL;
+  bool made = HR__ARENA_NEW(set->arena, set->taken, most + (size_t)1) &&
+              HR__ARENA_NEW(set->arena, set->slices, most + (size_t)1);
+  set->failed |= !made;
+  return made;
 }
 
 /* Returns the node of a share on which the rule places a task, given the tasks that this search has already placed;
@@ -308,8 +305,7 @@ bool hr_capacity_find_on(struct hr_capacity *capacity, hr_pool pool, const struc
                                  placement);
   if (!make_buffers(set)) return false;
   *placement = (struct hr_placement){.pool = pool, .slices = set->slices};
-  const struct hr_free_index *index =
-      capacity->is_present ? hr_cluster_free_index(set->cluster, pool) : capacity->index[pool.id];
+  const struct hr_free_index *index = index_of(capacity, pool);
   for (uint32_t i = 0; i < n_shares; i++)
     if (!find_share(set, index, pool, &shares[i], gpus, placement)) return false;
   return true;
@@ -346,43 +342,49 @@ static uint32_t number_of(const struct hr_capacity *capacity, hr_pool pool, hr_n
   return node.id - hr_cluster_first_node(capacity->set->cluster, pool).id;
 }
 
+/* Sets the number of free GPUs of a node of a planned counted state. */
+static void set_free(struct hr_capacity *capacity, hr_pool pool, hr_node node, uint32_t gpus) {
+  struct hr_free_index *index = capacity->index[pool.id];
+  uint32_t number = number_of(capacity, pool, node);
+  capacity->free_gpus[pool.id] += gpus;
+  capacity->free_gpus[pool.id] -= hr_free_index_get(index, number);
+  hr_free_index_set(index, number, gpus);
+}
+
 /* Adds the GPUs of a placement to a planned counted state (`returns`), or subtracts them. */
 static void change_counted(struct hr_capacity *capacity, const struct hr_need *need,
                            const struct hr_placement *placement, bool returns) {
-  uint32_t pool = placement->pool.id, sign = returns ? 1u : UINT32_MAX;
+  hr_pool pool = placement->pool;
   if (capacity->is_present) return;
-  if (placement->n_slices == 0) capacity->free_gpus[pool] += returns ? need->gpus : -(uint64_t)need->gpus;
+  if (placement->n_slices == 0) capacity->free_gpus[pool.id] += returns ? need->gpus : -(uint64_t)need->gpus;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
-    if (!capacity->usable[placement->slices[i].node.id]) continue;
-    uint32_t node = number_of(capacity, placement->pool, placement->slices[i].node);
-    uint32_t gpus = placement->slices[i].gpu_milli / MILLI, free = hr_free_index_get(capacity->index[pool], node);
-    hr_free_index_set(capacity->index[pool], node, free + sign * gpus);
-    capacity->free_gpus[pool] += returns ? gpus : -(uint64_t)gpus;
+    hr_node node = placement->slices[i].node;
+    if (!capacity->usable[node.id]) continue;
+    uint32_t gpus = placement->slices[i].gpu_milli / MILLI;
+    uint32_t free = hr_free_index_get(capacity->index[pool.id], number_of(capacity, pool, node));
+    set_free(capacity, pool, node, returns ? free + gpus : free - gpus);
   }
 }
 
-void hr_capacity_take(struct hr_capacity *capacity, const struct hr_need *need, const struct hr_placement *placement) {
+static void change(struct hr_capacity *capacity, const struct hr_need *need, const struct hr_placement *placement,
+                   enum hr__gpu_change how) {
   const struct hr_capacity_set *set = capacity->set;
   if (set->by_gpu)
-    hr__gpu_state_change(&set->gpus, &capacity->gpus, need->request, placement, HR__GPUS_TAKE);
+    hr__gpu_state_change(&set->gpus, &capacity->gpus, need->request, placement, how);
   else
-    change_counted(capacity, need, placement, false);
+    change_counted(capacity, need, placement, how != HR__GPUS_TAKE);
+}
+
+void hr_capacity_take(struct hr_capacity *capacity, const struct hr_need *need, const struct hr_placement *placement) {
+  change(capacity, need, placement, HR__GPUS_TAKE);
 }
 
 void hr_capacity_give(struct hr_capacity *capacity, const struct hr_need *need, const struct hr_placement *placement) {
-  const struct hr_capacity_set *set = capacity->set;
-  if (set->by_gpu)
-    hr__gpu_state_change(&set->gpus, &capacity->gpus, need->request, placement, HR__GPUS_GIVE);
-  else
-    change_counted(capacity, need, placement, true);
+  change(capacity, need, placement, HR__GPUS_GIVE);
 }
 
 void hr_capacity_undo(struct hr_capacity *capacity, const struct hr_need *need, const struct hr_placement *placement) {
-  const struct hr_capacity_set *set = capacity->set;
-  if (set->by_gpu)
-    hr__gpu_state_change(&set->gpus, &capacity->gpus, need->request, placement, HR__GPUS_UNDO);
-  else
-    change_counted(capacity, need, placement, true);
+  change(capacity, need, placement, HR__GPUS_UNDO);
 }
 
 void hr_capacity_set_usable(struct hr_capacity *capacity, hr_pool pool, hr_node node, bool usable, bool renew) {
@@ -392,12 +394,7 @@ void hr_capacity_set_usable(struct hr_capacity *capacity, hr_pool pool, hr_node 
     return;
   }
   if (capacity->is_present || set->by_count) return;
-  struct hr_free_index *index = capacity->index[pool.id];
-  uint32_t number = number_of(capacity, pool, node);
-  uint32_t gpus = usable ? hr_cluster_pool_spec(set->cluster, pool)->gpus_per_node : 0;
-  capacity->free_gpus[pool.id] += gpus;
-  capacity->free_gpus[pool.id] -= hr_free_index_get(index, number);
-  hr_free_index_set(index, number, gpus);
+  set_free(capacity, pool, node, usable ? hr_cluster_pool_spec(set->cluster, pool)->gpus_per_node : 0);
   capacity->usable[node.id] = usable;
 }
 
@@ -406,9 +403,7 @@ void hr_capacity_set_usable(struct hr_capacity *capacity, hr_pool pool, hr_node 
 static bool has_counted(const struct hr_capacity *capacity, const struct hr_need *need,
                         const struct hr_placement *placement) {
   if (placement->n_slices == 0) return free_gpus_of(capacity, placement->pool) >= need->gpus;
-  const struct hr_free_index *index = capacity->is_present
-                                          ? hr_cluster_free_index(capacity->set->cluster, placement->pool)
-                                          : capacity->index[placement->pool.id];
+  const struct hr_free_index *index = index_of(capacity, placement->pool);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t node = number_of(capacity, placement->pool, placement->slices[i].node);
     if (hr_free_index_get(index, node) < placement->slices[i].gpu_milli / MILLI) return false;
@@ -426,8 +421,7 @@ bool hr_capacity_has(const struct hr_capacity *capacity, const struct hr_need *n
 bool hr_capacity_is_idle(const struct hr_capacity *capacity, hr_pool pool, hr_node node) {
   const struct hr_capacity_set *set = capacity->set;
   if (set->by_gpu) return !capacity->gpus.inventory->closed[node.id] && capacity->gpus.inventory->tasks[node.id] == 0;
-  const struct hr_free_index *index =
-      capacity->is_present ? hr_cluster_free_index(set->cluster, pool) : capacity->index[pool.id];
+  const struct hr_free_index *index = index_of(capacity, pool);
   return hr_free_index_get(index, number_of(capacity, pool, node)) == hr_free_index_gpus_per_node(index);
 }
 
@@ -466,12 +460,7 @@ void hr_capacity_set_window(struct hr_capacity *capacity, hr_pool pool, hr_node 
     hr__gpu_state_set_window(&set->gpus, &capacity->gpus, &set->present.gpus, node, use);
     return;
   }
-  struct hr_free_index *index = capacity->index[pool.id];
-  uint32_t number = number_of(capacity, pool, node);
-  uint32_t gpus = hr_cluster_pool_spec(set->cluster, pool)->gpus_per_node - (uint32_t)use->columns[0];
-  capacity->free_gpus[pool.id] += gpus;
-  capacity->free_gpus[pool.id] -= hr_free_index_get(index, number);
-  hr_free_index_set(index, number, gpus);
+  set_free(capacity, pool, node, hr_cluster_pool_spec(set->cluster, pool)->gpus_per_node - (uint32_t)use->columns[0]);
 }
 
 /* Returns the smallest number of GPUs that a counted job uses on any of its nodes in the pool. A job on one node uses
@@ -493,8 +482,7 @@ struct hr_use_limits hr_capacity_use_limits(const struct hr_capacity_set *set, c
 bool hr_capacity_fits_on(const struct hr_capacity *capacity, const struct hr_need *need, hr_pool pool, hr_node node) {
   const struct hr_capacity_set *set = capacity->set;
   if (set->by_gpu) return hr_gpu_inventory_fits(capacity->gpus.inventory, &set->gpus.asked[need->request], node);
-  const struct hr_free_index *index =
-      capacity->is_present ? hr_cluster_free_index(set->cluster, pool) : capacity->index[pool.id];
+  const struct hr_free_index *index = index_of(capacity, pool);
   return hr_free_index_get(index, number_of(capacity, pool, node)) >= min_part(set, need, pool);
 }
 

@@ -41,7 +41,7 @@ struct pool_groups {
 };
 
 struct room_query {
-  uint64_t updated_at; /* groups->changes + 1 at the last update; 0: never updated */
+  uint64_t updated_at; /* groups->changes.count + 1 at the last update; 0: never updated */
   uint64_t *node_room; /* by node: number of tasks that fit on the node */
   struct pool_groups *pools;
 };
@@ -53,10 +53,7 @@ struct hr__gang_groups {
   const struct hr_request *requests;
   uint32_t *first_node;        /* by pool */
   struct room_query **queries; /* [n_requests][HR_N_TIERS] */
-  /* [n_nodes + 1]: neighbours in the list in order of change; the last entry is the head of the list */
-  uint32_t *before, *after;
-  uint64_t *changed; /* [n_nodes]: value of `changes` at the last change */
-  uint64_t changes;
+  struct hr__node_changes changes;
 };
 
 /* Creates the groups in the arena. `cluster`, `inventory` and `requests` ([n_requests]) must outlive them. NULL: out of
@@ -65,21 +62,14 @@ static struct hr__gang_groups *gang_groups_create(struct hr_arena *arena, const 
                                                   const struct hr_gpu_inventory *inventory,
                                                   const struct hr_request *requests, uint32_t n_requests) {
   struct hr__gang_groups *groups = hr_arena_alloc(arena, sizeof *groups);
-  size_t n = (size_t)inventory->n_nodes + 1;
   if (!groups) return NULL;
   *groups = (struct hr__gang_groups){.arena = arena, .cluster = cluster, .inventory = inventory, .requests = requests};
-  groups->first_node = hr_arena_alloc(arena, cluster->n_pools * sizeof *groups->first_node);
-  groups->queries = hr_arena_alloc(arena, ((size_t)n_requests + 1) * HR_N_TIERS * sizeof(*groups->queries));
-  groups->before = hr_arena_alloc(arena, n * sizeof *groups->before);
-  groups->after = hr_arena_alloc(arena, n * sizeof *groups->after);
-  groups->changed = hr_arena_alloc(arena, n * sizeof *groups->changed);
-  if (!groups->first_node || !groups->queries || !groups->before || !groups->after || !groups->changed) return NULL;
+  if (!HR__ARENA_NEW(arena, groups->first_node, cluster->n_pools) ||
+      !HR__ARENA_NEW(arena, groups->queries, ((size_t)n_requests + 1) * HR_N_TIERS) ||
+      !hr__node_changes_init(&groups->changes, arena, inventory->n_nodes))
+    return NULL;
   for (uint32_t i = 1; i < cluster->n_pools; i++)
     groups->first_node[i] = groups->first_node[i - 1] + cluster->pools[i - 1].nodes;
-  for (uint32_t i = 0; i < n; i++) {
-    groups->after[i] = i + 1 == n ? 0 : i + 1;
-    groups->before[i] = i == 0 ? (uint32_t)n - 1 : i - 1;
-  }
   return groups;
 }
 
@@ -174,15 +164,14 @@ static struct room_query *make_query(struct hr__gang_groups *groups, enum hr_tie
   struct room_query *room_query = hr_arena_alloc(groups->arena, sizeof *room_query);
   if (!room_query) return NULL;
   room_query->node_room = hr_arena_alloc(groups->arena, ((size_t)groups->inventory->n_nodes + 1) * sizeof(uint64_t));
-  room_query->pools = hr_arena_alloc(groups->arena, groups->cluster->n_pools * sizeof *room_query->pools);
-  if (!room_query->node_room || !room_query->pools) return NULL;
+  if (!HR__ARENA_NEW(groups->arena, room_query->pools, groups->cluster->n_pools) || !room_query->node_room) return NULL;
   for (uint32_t i = 0; i < groups->cluster->n_pools; i++) {
     struct pool_groups *pool = &room_query->pools[i];
     uint32_t n_groups = shape_of(&groups->cluster->pools[i], tier).n_groups;
     pool->shape = hr__tournament_shape(n_groups);
-    pool->tree = hr_arena_alloc(groups->arena, pool->shape.size * sizeof *pool->tree);
-    pool->room = hr_arena_alloc(groups->arena, ((size_t)n_groups + 1) * sizeof *pool->room);
-    if (!pool->tree || !pool->room) return NULL;
+    if (!HR__ARENA_NEW(groups->arena, pool->tree, pool->shape.size) ||
+        !HR__ARENA_NEW(groups->arena, pool->room, (size_t)n_groups + 1))
+      return NULL;
   }
   return room_query;
 }
@@ -212,12 +201,12 @@ static void update_node(struct hr__gang_groups *groups, struct room_query *room_
 
 static void refresh(struct hr__gang_groups *groups, struct room_query *room_query, const struct hr_request *request,
                     enum hr_tier tier) {
-  uint32_t head = groups->inventory->n_nodes;
-  for (uint32_t node = groups->before[head]; node != head; node = groups->before[node]) {
-    if (room_query->updated_at && groups->changed[node] < room_query->updated_at) break;
+  const struct hr__node_changes *changes = &groups->changes;
+  for (uint32_t node = changes->before[changes->head]; node != changes->head; node = changes->before[node]) {
+    if (room_query->updated_at && changes->changed[node] < room_query->updated_at) break;
     update_node(groups, room_query, request, tier, (hr_node){node});
   }
-  room_query->updated_at = groups->changes + 1;
+  room_query->updated_at = changes->count + 1;
 }
 
 /* Updates the groups of the request and tier: visits each node that has changed since the previous update. False: out
@@ -256,26 +245,13 @@ static uint32_t gang_groups_tightest(struct hr__gang_groups *groups, uint32_t re
   return group;
 }
 
-/* Marks a node for the next update. Called when the free capacity of the node has changed, or when the node has become
-   usable or unusable. */
-static void gang_groups_changed(struct hr__gang_groups *groups, hr_node node) {
-  uint32_t i = node.id, head = groups->inventory->n_nodes;
-  groups->after[groups->before[i]] = groups->after[i];
-  groups->before[groups->after[i]] = groups->before[i];
-  groups->before[i] = groups->before[head];
-  groups->after[i] = head;
-  groups->after[groups->before[head]] = i;
-  groups->before[head] = i;
-  groups->changed[i] = ++groups->changes;
-}
-
 /* Excludes the group from searches until the next update, which restores its value in the tournament. */
 static void gang_groups_exclude(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
                                 uint32_t group) {
   struct pool_groups *of_pool = pool_of(groups, request, tier, pool);
   uint32_t none = 0;
   hr__tournament_set(&of_pool->shape, of_pool->tree, 1, false, group, &none);
-  gang_groups_changed(groups, place_of_group(groups, tier, pool, group).first);
+  hr__node_changes_note(&groups->changes, place_of_group(groups, tier, pool, group).first);
 }
 
 /* ---- Time windows ----------------------------------------------------------------------------------- */
@@ -338,7 +314,7 @@ struct hr_use_limits hr__gpu_set_use_limits(const struct hr__gpu_set *set, uint3
 /* Reports a node with a changed free capacity to the groups and to the packer `bare`. The caller reports it to the
    packer of the state. */
 static void node_changed(const struct hr__gpu_state *state, hr_node node) {
-  if (state->groups) gang_groups_changed(state->groups, node);
+  if (state->groups) hr__node_changes_note(&state->groups->changes, node);
   if (state->bare) hr_packer_changed(state->bare, node);
 }
 
@@ -691,11 +667,9 @@ static bool make_asked(struct hr__gpu_set *set, struct hr_arena *arena) {
     n_single += has_preference(&requests->request[i]);
   }
   size_t n_asked = requests->count + (size_t)n_gangs * set->n_pools + n_single + 1;
-  set->asked = hr_arena_alloc(arena, n_asked * sizeof *set->asked);
-  set->first_variant = hr_arena_alloc(arena, n_asked * sizeof *set->first_variant);
-  set->slices = hr_arena_alloc(arena, max_tasks * sizeof *set->slices);
-  set->checked = hr_arena_alloc(arena, max_tasks * sizeof *set->checked);
-  if (!set->asked || !set->first_variant || !set->slices || !set->checked) return false;
+  if (!HR__ARENA_NEW(arena, set->asked, n_asked) || !HR__ARENA_NEW(arena, set->first_variant, n_asked) ||
+      !HR__ARENA_NEW(arena, set->slices, max_tasks) || !HR__ARENA_NEW(arena, set->checked, max_tasks))
+    return false;
   set->n_asked = requests->count;
   for (uint32_t i = 0; i < requests->count; i++) set->asked[i] = requests->request[i];
   for (uint32_t i = 0; i < requests->count; i++) {

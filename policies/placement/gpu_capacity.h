@@ -5,8 +5,47 @@
 /* Per-GPU allocation in capacities (headroom/unstable/capacity.h): groups of topology tiers, placements, and
    reservations. */
 
+#include "base/containers.h"
 #include "headroom/gpu_inventory.h"
 #include "headroom/unstable/capacity.h"
+
+/* ---- Changes of nodes ------------------------------------------------------------------------------------ */
+
+/* The nodes in the order of their last change, and a count of all changes. An index of the nodes stores the count of
+   its last update, and visits only the nodes that have changed since. */
+struct hr__node_changes {
+  /* [n_nodes + 1]: neighbours in the list in order of change; the last entry is the head of the list */
+  uint32_t *before, *after;
+  uint64_t *changed; /* [n_nodes]: value of `count` at the last change */
+  uint64_t count;
+  uint32_t head;
+};
+
+/* Returns false if memory is exhausted. */
+static inline bool hr__node_changes_init(struct hr__node_changes *changes, struct hr_arena *arena, uint32_t n_nodes) {
+  size_t n = (size_t)n_nodes + 1;
+  changes->head = n_nodes;
+  if (!HR__ARENA_NEW(arena, changes->before, n) || !HR__ARENA_NEW(arena, changes->after, n) ||
+      !HR__ARENA_NEW(arena, changes->changed, n))
+    return false;
+  for (uint32_t i = 0; i < n; i++) {
+    changes->after[i] = i == n_nodes ? 0 : i + 1;
+    changes->before[i] = i == 0 ? n_nodes : i - 1;
+  }
+  return true;
+}
+
+/* Counts a change of a node, and moves the node to the end of the list. */
+static inline void hr__node_changes_note(struct hr__node_changes *changes, hr_node node) {
+  uint32_t i = node.id, head = changes->head;
+  changes->after[changes->before[i]] = changes->after[i];
+  changes->before[changes->after[i]] = changes->before[i];
+  changes->before[i] = changes->before[head];
+  changes->after[i] = head;
+  changes->after[changes->before[head]] = i;
+  changes->before[head] = i;
+  changes->changed[i] = ++changes->count;
+}
 
 /* ---- Groups (gpu_capacity.c) ---------------------------------------------------------------------------- */
 

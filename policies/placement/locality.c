@@ -102,8 +102,7 @@ struct hr__gpu_release_calendar {
   int64_t until_us; /* the time of the snapshot, which contains the running jobs that are expected to end after it */
   int64_t *end_us;  /* by job: expected end while the job runs */
   uint8_t *side;    /* by job: enum side, the heap on which the job is */
-  struct hr_slice *slices;
-  uint32_t slices_capacity;
+  struct hr__place tested; /* copy of a placement, because a search for another placement may overwrite it */
   bool out_of_memory;
 };
 
@@ -139,9 +138,8 @@ static void drop_stale_ends(const struct hr__gpu_release_calendar *gpu_calendar,
 static bool make_room(struct hr__gpu_release_calendar *gpu_calendar, struct end_heap *heap) {
   drop_stale_ends(gpu_calendar, heap);
   if (heap->count < heap->capacity / 2) return true;
-  struct job_end *grown = hr_arena_grown(gpu_calendar->arena, heap->end, &heap->capacity, sizeof *grown);
+  bool grown = HR__ARENA_HAS_ROOM(gpu_calendar->arena, heap->end, heap->capacity, heap->capacity);
   gpu_calendar->out_of_memory = gpu_calendar->out_of_memory || !grown;
-  if (grown) heap->end = grown;
   return grown;
 }
 
@@ -167,22 +165,19 @@ static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct end_h
 
 /* ---- Time of the snapshot ------------------------------------------------------------------------- */
 
-static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
+/* Transfers a job, which is on top of its heap, to the heap of the given side. */
+static void transfer(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end,
+                     enum side side) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, end.job, &one);
-  hr_capacity_give(gpu_calendar->later, &(struct hr_need){.request = gpu_calendar->request_of[end.job.id]}, &placement);
-  gpu_calendar->side[end.job.id] = ENDED;
-  pop_end(&gpu_calendar->remaining);
-  push_end(gpu_calendar, &gpu_calendar->ended, end);
-}
-
-static void add_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
-  struct hr_slice one;
-  struct hr_placement placement = hr_view_placement(view, end.job, &one);
-  hr_capacity_take(gpu_calendar->later, &(struct hr_need){.request = gpu_calendar->request_of[end.job.id]}, &placement);
-  gpu_calendar->side[end.job.id] = REMAINING;
-  pop_end(&gpu_calendar->ended);
-  push_end(gpu_calendar, &gpu_calendar->remaining, end);
+  const struct hr_need need = {.request = gpu_calendar->request_of[end.job.id]};
+  if (side == ENDED)
+    hr_capacity_give(gpu_calendar->later, &need, &placement);
+  else
+    hr_capacity_take(gpu_calendar->later, &need, &placement);
+  gpu_calendar->side[end.job.id] = side;
+  pop_end(side == ENDED ? &gpu_calendar->remaining : &gpu_calendar->ended);
+  push_end(gpu_calendar, side == ENDED ? &gpu_calendar->ended : &gpu_calendar->remaining, end);
 }
 
 /* Moves the snapshot back to `at_us`: adds the jobs that are expected to end after that time. */
@@ -190,7 +185,7 @@ static void gpu_calendar_retreat(struct hr__gpu_release_calendar *gpu_calendar, 
                                  int64_t at_us) {
   struct job_end end;
   while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->ended, &end) && end.at_us > at_us)
-    add_job(gpu_calendar, view, end);
+    transfer(gpu_calendar, view, end, REMAINING);
   if (gpu_calendar->until_us > at_us) gpu_calendar->until_us = at_us;
 }
 
@@ -199,7 +194,7 @@ static void gpu_calendar_advance(struct hr__gpu_release_calendar *gpu_calendar, 
                                  int64_t at_us) {
   struct job_end end;
   while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->remaining, &end) && end.at_us <= at_us)
-    remove_job(gpu_calendar, view, end);
+    transfer(gpu_calendar, view, end, ENDED);
   if (gpu_calendar->until_us < at_us) gpu_calendar->until_us = at_us;
 }
 
@@ -210,8 +205,8 @@ static bool fits_later(const struct hr__gpu_release_calendar *gpu_calendar, uint
 /* Returns the earliest time, at most `by_us`, at which a job of the kind fits; HR_NEVER_US: none. Jobs that still run
    after their expected end are expected to end one microsecond from now. On return, the snapshot does not contain the
    jobs that end at or before the returned time. */
-static int64_t gpu_calendar_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
-                                        uint32_t kind, int64_t by_us) {
+static int64_t gpu_calendar_earliest(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                     uint32_t kind, int64_t by_us) {
   struct job_end end;
   int64_t soon_us = view->now_us + 1;
   gpu_calendar_advance(gpu_calendar, view, soon_us);
@@ -227,29 +222,13 @@ static int64_t gpu_calendar_earliest_by(struct hr__gpu_release_calendar *gpu_cal
   return gpu_calendar->until_us;
 }
 
-static int64_t gpu_calendar_earliest(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
-                                     uint32_t kind) {
-  return gpu_calendar_earliest_by(gpu_calendar, view, kind, HR_NEVER_US);
-}
-
-/* Copies the slices of the placement into memory of the calendar. False: out of memory. */
-static bool copy_slices(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement) {
-  while (placement->n_slices > gpu_calendar->slices_capacity) {
-    gpu_calendar->slices = hr_arena_grown(gpu_calendar->arena, gpu_calendar->slices, &gpu_calendar->slices_capacity,
-                                          sizeof *gpu_calendar->slices);
-    if (!gpu_calendar->slices) return false;
-  }
-  for (uint32_t i = 0; i < placement->n_slices; i++) gpu_calendar->slices[i] = placement->slices[i];
-  placement->slices = gpu_calendar->slices;
-  return true;
-}
-
 static bool gpu_calendar_allows(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement,
                                 uint32_t other, uint32_t kind) {
-  if (!copy_slices(gpu_calendar, placement)) {
+  if (!hr__place_set(&gpu_calendar->tested, gpu_calendar->arena, placement)) {
     gpu_calendar->out_of_memory = true;
     return false;
   }
+  *placement = gpu_calendar->tested.placement;
   const struct hr_need need = {.request = other};
   hr_capacity_take(gpu_calendar->later, &need, placement);
   bool still_fits = fits_later(gpu_calendar, kind);
@@ -259,36 +238,22 @@ static bool gpu_calendar_allows(struct hr__gpu_release_calendar *gpu_calendar, s
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
-static enum hr_status gpu_calendar_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                              const struct hr_placement *placement) {
+static enum hr_status gpu_calendar_job_uses(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                            const struct hr_placement *placement, bool uses) {
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
+  const struct hr_need need = {.request = gpu_calendar->request_of[job.id]};
+  if (!uses) {
+    if (gpu_calendar->side[job.id] == REMAINING) hr_capacity_give(gpu_calendar->later, &need, placement);
+    gpu_calendar->side[job.id] = NOWHERE;
+    return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
+  }
   struct job_end end = {hr__expected_end_us(queue, view, job), job};
   bool leaves = end.at_us <= gpu_calendar->until_us;
   gpu_calendar->end_us[job.id] = end.at_us;
   gpu_calendar->side[job.id] = leaves ? ENDED : REMAINING;
   push_end(gpu_calendar, leaves ? &gpu_calendar->ended : &gpu_calendar->remaining, end);
-  if (!leaves)
-    hr_capacity_take(gpu_calendar->later, &(struct hr_need){.request = gpu_calendar->request_of[job.id]}, placement);
+  if (!leaves) hr_capacity_take(gpu_calendar->later, &need, placement);
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
-}
-
-static enum hr_status gpu_calendar_job_stops(struct hr__queue *queue, const struct hr_view *view,
-                                             const struct hr_event *event) {
-  struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
-  uint32_t job = event->job.id;
-  (void)view;
-  if (gpu_calendar->side[job] == REMAINING)
-    hr_capacity_give(gpu_calendar->later, &(struct hr_need){.request = gpu_calendar->request_of[job]},
-                     event->placement);
-  gpu_calendar->side[job] = NOWHERE;
-  return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
-}
-
-static enum hr_status gpu_calendar_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                             const struct hr_placement *from, const struct hr_placement *to) {
-  struct hr_event stop = {.job = job, .placement = from};
-  enum hr_status status = gpu_calendar_job_stops(queue, view, &stop);
-  return status == HR_OK ? gpu_calendar_job_starts(queue, view, job, to) : status;
 }
 
 static enum hr_status gpu_calendar_node_changes(struct hr__queue *queue, const struct hr_view *view,
@@ -298,9 +263,7 @@ static enum hr_status gpu_calendar_node_changes(struct hr__queue *queue, const s
   return HR_OK;
 }
 
-static const struct hr__listener gpu_calendar_listener = {.job_starts = gpu_calendar_job_starts,
-                                                          .job_stops = gpu_calendar_job_stops,
-                                                          .job_moves = gpu_calendar_job_moves,
+static const struct hr__listener gpu_calendar_listener = {.job_uses = gpu_calendar_job_uses,
                                                           .node_changes = gpu_calendar_node_changes};
 
 static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_env *env) {
@@ -333,30 +296,17 @@ static bool stores_expected(struct hr__queue *queue, const struct hr_view *view)
   return !is_stored || queue->expected_us;
 }
 
-static enum hr_status calendar_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                          const struct hr_placement *placement) {
-  int64_t end_us = hr__expected_end_us(queue, view, job);
+static enum hr_status calendar_job_uses(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                        const struct hr_placement *placement, bool uses) {
+  bool is_stored = !uses && queue->expected_us;
+  int64_t end_us = is_stored ? queue->expected_us[job.id] : hr__expected_end_us(queue, view, job);
+  if (!uses) {
+    bool removed = hr_release_calendar_remove(queue->calendar, job, hr__gpus(queue, job), placement, end_us);
+    return removed ? HR_OK : HR_INTERNAL;
+  }
   if (!stores_expected(queue, view)) return HR_NO_MEMORY;
   if (queue->expected_us) queue->expected_us[job.id] = end_us;
   return hr_release_calendar_add(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK : HR_NO_MEMORY;
-}
-
-static enum hr_status calendar_job_leaves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                          const struct hr_placement *placement) {
-  int64_t end_us = queue->expected_us ? queue->expected_us[job.id] : hr__expected_end_us(queue, view, job);
-  return hr_release_calendar_remove(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK
-                                                                                                   : HR_INTERNAL;
-}
-
-static enum hr_status calendar_job_stops(struct hr__queue *queue, const struct hr_view *view,
-                                         const struct hr_event *event) {
-  return calendar_job_leaves(queue, view, event->job, event->placement);
-}
-
-static enum hr_status calendar_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                         const struct hr_placement *from, const struct hr_placement *to) {
-  enum hr_status status = calendar_job_leaves(queue, view, job, from);
-  return status == HR_OK ? calendar_job_starts(queue, view, job, to) : status;
 }
 
 static enum hr_status calendar_node_changes(struct hr__queue *queue, const struct hr_view *view,
@@ -367,9 +317,7 @@ static enum hr_status calendar_node_changes(struct hr__queue *queue, const struc
   return HR_OK;
 }
 
-static const struct hr__listener calendar_listener = {.job_starts = calendar_job_starts,
-                                                      .job_stops = calendar_job_stops,
-                                                      .job_moves = calendar_job_moves,
+static const struct hr__listener calendar_listener = {.job_uses = calendar_job_uses,
                                                       .node_changes = calendar_node_changes};
 
 static bool create_node_calendar(struct hr__queue *queue) {
@@ -425,11 +373,11 @@ static int64_t earliest_per_gpu_us(struct hr__queue *queue, const struct hr_view
   int64_t until = until_us(queue, head);
   bool expires = until != INT64_MIN && until != HR_NEVER_US;
   if (expires) gpu_calendar_retreat(gpu_calendar, view, queue->locality->anywhere_us);
-  int64_t at_us = gpu_calendar_earliest(gpu_calendar, view, head->kind + expires);
+  int64_t at_us = gpu_calendar_earliest(gpu_calendar, view, head->kind + expires, HR_NEVER_US);
   if (expires) {
     queue->locality->anywhere_us = at_us;
     at_us = later(until, at_us);
-    at_us = earlier(at_us, gpu_calendar_earliest_by(gpu_calendar, view, head->kind, at_us));
+    at_us = earlier(at_us, gpu_calendar_earliest(gpu_calendar, view, head->kind, at_us));
   }
   if (at_us != HR_NEVER_US) gpu_calendar_advance(gpu_calendar, view, at_us);
   return at_us;
@@ -465,11 +413,7 @@ HR__HEAP(expiries, struct expiry, expires_before)
 
 static bool push_expiry(struct hr__queue *queue, struct expiry expiry) {
   struct hr__locality_state *locality = queue->locality;
-  if (locality->n_expiries == locality->capacity) {
-    struct expiry *heap = hr_arena_grown(queue->arena, locality->heap, &locality->capacity, sizeof *heap);
-    if (!heap) return false;
-    locality->heap = heap;
-  }
+  if (!HR__ARENA_HAS_ROOM(queue->arena, locality->heap, locality->n_expiries, locality->capacity)) return false;
   expiries_rise(locality->heap, locality->n_expiries++, expiry, NULL);
   return true;
 }
@@ -516,8 +460,7 @@ enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_vi
 struct hr__locality_state *hr__locality_create(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct hr__locality_state *locality = hr_arena_alloc(env->arena, sizeof *locality);
   if (!locality) return NULL;
-  locality->is_over = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *locality->is_over);
-  if (!locality->is_over) return NULL;
+  if (!HR__ARENA_NEW_BY_JOB(env->arena, locality->is_over, env->jobs->n_jobs)) return NULL;
   for (uint32_t i = 0; i < env->jobs->n_jobs && !queue->locality_expires; i++) {
     struct hr_locality of_job = hr_cluster_locality(env->cluster, (hr_job){i});
     queue->locality_expires = of_job.tier != HR_TIER_ANY && of_job.until_us != HR_NEVER_US;

@@ -17,6 +17,7 @@
 
 #include "headroom/unstable/capacity.h"
 #include "policies/kit/tournament.h"
+#include "policies/placement/gpu_capacity.h"
 
 #include <math.h>
 #include <string.h>
@@ -443,8 +444,7 @@ struct hr__node_equivalence {
 /* Initializes the table in the arena. False: out of memory. */
 static bool node_equivalence_init(struct hr__node_equivalence *equivalence, struct hr_arena *arena, uint32_t n_nodes) {
   for (equivalence->size = 2; equivalence->size / 2 < n_nodes;) equivalence->size *= 2;
-  equivalence->slot = hr_arena_alloc(arena, equivalence->size * sizeof *equivalence->slot);
-  return equivalence->slot != NULL;
+  return HR__ARENA_NEW(arena, equivalence->slot, equivalence->size);
 }
 
 /* Clears the table. Call this before a series of visits (node_equivalence_first). No node may change during the series.
@@ -497,7 +497,7 @@ static hr_node node_equivalence_first(struct hr__node_equivalence *equivalence, 
 /* Requests that are updated together. Each request has one lane. */
 struct packer_block {
   uint32_t *tree;
-  uint64_t good_at; /* packer->changes + 1 at the last update of the tournament */
+  uint64_t good_at; /* packer->changes.count + 1 at the last update of the tournament */
   uint32_t n_lanes; /* number of lanes in use */
   const struct hr_request *request[HR__MAX_LANES];
   const uint8_t *accepted[HR__MAX_LANES]; /* by lane: [n_pools], whether the request accepts the pool */
@@ -505,7 +505,7 @@ struct packer_block {
 
 /* The result of the last search, valid until a node changes. */
 struct answer {
-  uint64_t asked; /* packer->changes + 1 at the search; 0: no search yet */
+  uint64_t asked; /* packer->changes.count + 1 at the search; 0: no search yet */
   uint64_t gpus;
   uint32_t request;
   hr_node node;
@@ -522,10 +522,7 @@ struct hr_packer {
   uint32_t n_nodes;
   /* node_at: node by its place in the cluster's order of nodes; place_of: place by node */
   uint32_t *node_at, *place_of;
-  /* [n_nodes + 1]: neighbours in the list in order of change; the last entry is the head of the list */
-  uint32_t *before, *after;
-  uint64_t *changed; /* [n_nodes]: value of `changes` at the last change */
-  uint64_t changes;
+  struct hr__node_changes changes;
   struct hr__tournament_shape shape;
   struct packer_block *blocks; /* [n_requests / n_lanes, rounded up] */
   uint32_t n_lanes;            /* number of lanes of each block: 1 or HR__MAX_LANES */
@@ -548,14 +545,6 @@ static void order_nodes(struct hr_packer *packer, const struct hr_cluster_spec *
   }
 }
 
-static void list_nodes(struct hr_packer *packer) {
-  uint32_t n = packer->n_nodes;
-  for (uint32_t i = 0; i <= n; i++) {
-    packer->after[i] = i == n ? 0 : i + 1;
-    packer->before[i] = i == 0 ? n : i - 1;
-  }
-}
-
 static void measure_nodes(struct hr_packing *packing, const struct hr_cluster_spec *cluster) {
   packing->max_cpu_milli = packing->max_gpu_milli = 1;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
@@ -569,29 +558,22 @@ static void measure_nodes(struct hr_packing *packing, const struct hr_cluster_sp
 
 static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
   size_t n = (size_t)packer->n_nodes + 1;
-  packer->tasks = hr_arena_alloc(arena, n * sizeof *packer->tasks);
-  packer->tasks_of_kind = hr_arena_alloc(arena, n * packer->packing.n_kinds * sizeof *packer->tasks_of_kind);
-  packer->node_at = hr_arena_alloc(arena, n * sizeof *packer->node_at);
-  packer->place_of = hr_arena_alloc(arena, n * sizeof *packer->place_of);
-  packer->before = hr_arena_alloc(arena, n * sizeof *packer->before);
-  packer->after = hr_arena_alloc(arena, n * sizeof *packer->after);
-  packer->changed = hr_arena_alloc(arena, n * sizeof *packer->changed);
-  packer->lane_of = hr_arena_alloc(arena, ((size_t)n_requests + 1) * sizeof *packer->lane_of);
-  return packer->tasks && packer->tasks_of_kind && packer->node_at && packer->place_of && packer->before &&
-         packer->after && packer->changed && packer->lane_of;
+  return HR__ARENA_NEW(arena, packer->tasks, n) &&
+         HR__ARENA_NEW(arena, packer->tasks_of_kind, n * packer->packing.n_kinds) &&
+         HR__ARENA_NEW(arena, packer->node_at, n) && HR__ARENA_NEW(arena, packer->place_of, n) &&
+         HR__ARENA_NEW(arena, packer->lane_of, (size_t)n_requests + 1) &&
+         hr__node_changes_init(&packer->changes, arena, packer->n_nodes);
 }
 
 /* Allocates the blocks and their trees. Trees of large clusters have their own pages in the arena, so a tree uses no
    memory before the first search for one of its requests. */
 static bool make_blocks(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
   size_t n_blocks = ((size_t)n_requests + packer->n_lanes - 1) / packer->n_lanes;
-  packer->blocks = hr_arena_alloc(arena, (n_blocks + 1) * sizeof *packer->blocks);
-  for (size_t i = 0; packer->blocks && i < n_blocks; i++) {
-    packer->blocks[i].tree = hr_arena_alloc(arena, packer->shape.size * packer->n_lanes * sizeof(uint32_t));
-    if (!packer->blocks[i].tree) return false;
-  }
+  if (!HR__ARENA_NEW(arena, packer->blocks, n_blocks + 1)) return false;
+  for (size_t i = 0; i < n_blocks; i++)
+    if (!HR__ARENA_NEW(arena, packer->blocks[i].tree, packer->shape.size * packer->n_lanes)) return false;
   for (uint32_t i = 0; i < n_requests; i++) packer->lane_of[i] = HR_NONE;
-  return packer->blocks != NULL;
+  return true;
 }
 
 static struct hr_packing packing_of(const struct hr_packer_config *config) {
@@ -619,7 +601,6 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
   if (!make_columns(packer, arena, config->n_requests) || !make_blocks(packer, arena, config->n_requests)) return NULL;
   if (!packer->packing.finds) packer->packing.finds = &packer->finds;
   order_nodes(packer, config->cluster);
-  list_nodes(packer);
   packer->packing.tasks = packer->tasks;
   packer->packing.tasks_of_kind = packer->tasks_of_kind;
   if (config->rule->wants_fragmentation) {
@@ -659,9 +640,10 @@ static void find_values(const struct hr_packer *packer, const struct packer_bloc
 
 /* Updates all lanes of a block: computes the values of the nodes that have changed since the last update. */
 static void score_changed(struct hr_packer *packer, struct packer_block *block) {
-  uint32_t head = packer->n_nodes, values[HR__MAX_LANES];
-  for (uint32_t node = packer->before[head]; node != head; node = packer->before[node]) {
-    if (packer->changed[node] < block->good_at) break;
+  const struct hr__node_changes *changes = &packer->changes;
+  uint32_t values[HR__MAX_LANES];
+  for (uint32_t node = changes->before[changes->head]; node != changes->head; node = changes->before[node]) {
+    if (changes->changed[node] < block->good_at) break;
     find_values(packer, block, (hr_node){node}, values);
     if (packer->n_lanes == 1)
       hr__tournament_set(&packer->shape, block->tree, 1, false, packer->place_of[node], values);
@@ -670,7 +652,7 @@ static void score_changed(struct hr_packer *packer, struct packer_block *block) 
     else
       hr__tournament_set(&packer->shape, block->tree, HR__MAX_LANES, false, packer->place_of[node], values);
   }
-  block->good_at = packer->changes + 1;
+  block->good_at = changes->count + 1;
 }
 
 /* ---- Search ----------------------------------------------------------------------------------------- */
@@ -709,10 +691,15 @@ static const struct packer_block *refresh(struct hr_packer *packer, uint32_t req
   return block;
 }
 
+static uint64_t pick_gpus(const struct hr_packer *packer, uint32_t request, hr_node node) {
+  const struct hr_request *asked = &packer->requests[request];
+  return packer->rule->pick ? packer->rule->pick(&packer->packing, asked, node)
+                            : hr_gpu_inventory_pick(packer->inventory, asked, node);
+}
+
 /* Searches for a node and GPUs for the request. */
 static struct answer find(struct hr_packer *packer, uint32_t request) {
   const struct hr_packing *packing = &packer->packing;
-  const struct hr_request *asked = &packer->requests[request];
   const struct packer_block *block = refresh(packer, request);
   const struct hr__tournament_shape *shape = &packer->shape;
   uint32_t lanes = packer->n_lanes, lane = packer->lane_of[request] % lanes;
@@ -723,8 +710,7 @@ static struct answer find(struct hr_packer *packer, uint32_t request) {
   uint32_t place = is_tally(packer) ? tally_place(shape, block->tree, lanes, lane, drawn)
                                     : hr__tournament_best(shape, block->tree, lanes, lane);
   answer.node = (hr_node){packer->node_at[place]};
-  answer.gpus = packer->rule->pick ? packer->rule->pick(packing, asked, answer.node)
-                                   : hr_gpu_inventory_pick(packer->inventory, asked, answer.node);
+  answer.gpus = pick_gpus(packer, request, answer.node);
   return answer;
 }
 
@@ -733,7 +719,7 @@ static struct answer find(struct hr_packer *packer, uint32_t request) {
    always searches again. */
 bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, uint64_t *gpus) {
   struct answer *last = &packer->last;
-  bool is_known = last->request == request && last->asked == packer->changes + 1 && !is_tally(packer);
+  bool is_known = last->request == request && last->asked == packer->changes.count + 1 && !is_tally(packer);
   if (!is_known) *last = find(packer, request);
   ++*packer->packing.finds;
   *node = last->node;
@@ -777,29 +763,19 @@ static uint32_t drawn_among(const struct hr_packer *packer, const struct among *
 
 bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node first, uint32_t n_nodes, hr_node *node,
                           uint64_t *gpus) {
-  const struct hr_packing *packing = &packer->packing;
-  const struct hr_request *asked = &packer->requests[request];
   const struct packer_block *block = refresh(packer, request);
   uint32_t lane = packer->lane_of[request] % packer->n_lanes;
   const struct among among = {block->tree + lane, packer->n_lanes, first.id, first.id + n_nodes};
   uint32_t found = is_tally(packer) ? drawn_among(packer, &among) : best_among(packer, &among);
-  ++*packing->finds;
+  ++*packer->packing.finds;
   if (found == HR_NONE) return false;
   *node = (hr_node){found};
-  *gpus = packer->rule->pick ? packer->rule->pick(packing, asked, *node)
-                             : hr_gpu_inventory_pick(packer->inventory, asked, *node);
+  *gpus = pick_gpus(packer, request, *node);
   return true;
 }
 
 void hr_packer_changed(struct hr_packer *packer, hr_node node) {
-  uint32_t i = node.id, head = packer->n_nodes;
-  packer->after[packer->before[i]] = packer->after[i];
-  packer->before[packer->after[i]] = packer->before[i];
-  packer->before[i] = packer->before[head];
-  packer->after[i] = head;
-  packer->after[packer->before[head]] = i;
-  packer->before[head] = i;
-  packer->changed[i] = ++packer->changes;
+  hr__node_changes_note(&packer->changes, node);
 }
 
 static void count(struct hr_packer *packer, uint32_t request, hr_node node, uint32_t by) {

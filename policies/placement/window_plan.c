@@ -22,7 +22,9 @@
 
 #include "policies/placement/gpu_capacity.h"
 
+#include "base/containers.h"
 #include "headroom/policy_kit.h"
+#include "policies/kit/jobs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -232,8 +234,9 @@ struct hr__window_plan {
   uint64_t *use;  /* [columns]: buffer */
   int64_t *times; /* buffers; times_capacity is at least n_nodes */
   int64_t *at_us; /* [n_nodes]: bounds of the current search */
-  struct hr_slice *slices, *within, *before;
-  uint32_t times_capacity, slices_capacity, within_capacity, before_capacity;
+  struct hr_slice *within, *before;
+  uint32_t times_capacity, within_capacity, before_capacity;
+  struct hr__place found; /* copy of the placement that the last search has found */
 };
 
 /* ---- Construction ----------------------------------------------------------------------------------- */
@@ -251,14 +254,12 @@ static void init_node(struct hr__window_plan *plan, hr_pool pool, hr_node number
 }
 
 static bool make_nodes(struct hr__window_plan *plan) {
-  for (uint32_t i = 0; i < plan->n_pools; i++)
-    plan->n_nodes += hr_cluster_pool_spec(plan->cluster, (hr_pool){i})->nodes;
-  plan->nodes = hr_arena_alloc(plan->arena, ((size_t)plan->n_nodes + 1) * sizeof *plan->nodes);
-  plan->at_us = hr_arena_alloc(plan->arena, ((size_t)plan->n_nodes + 1) * sizeof *plan->at_us);
-  plan->times = hr_arena_alloc(plan->arena, ((size_t)plan->n_nodes + 1) * sizeof *plan->times);
+  plan->n_nodes = hr__n_nodes(plan->cluster);
+  const size_t n = (size_t)plan->n_nodes + 1;
   plan->times_capacity = plan->n_nodes + 1;
-  plan->use = hr_arena_alloc(plan->arena, plan->columns * sizeof *plan->use);
-  if (!plan->nodes || !plan->at_us || !plan->times || !plan->use) return false;
+  if (!HR__ARENA_NEW(plan->arena, plan->nodes, n) || !HR__ARENA_NEW(plan->arena, plan->at_us, n) ||
+      !HR__ARENA_NEW(plan->arena, plan->times, n) || !HR__ARENA_NEW(plan->arena, plan->use, plan->columns))
+    return false;
   for (uint32_t i = 0, node = 0; i < plan->n_pools; i++)
     for (uint32_t end = node + hr_cluster_pool_spec(plan->cluster, (hr_pool){i})->nodes; node < end; node++) {
       init_node(plan, (hr_pool){i}, (hr_node){node});
@@ -287,11 +288,7 @@ bool hr__window_plan_failed(const struct hr__window_plan *plan) {
 /* ---- Running tasks ---------------------------------------------------------------------------------- */
 
 static bool add_running(struct hr__window_plan *plan, struct planned_node *node, const struct running_task *task) {
-  if (node->n_running == node->running_capacity) {
-    struct running_task *grown = hr_arena_grown(plan->arena, node->running, &node->running_capacity, sizeof *grown);
-    if (!grown) return false;
-    node->running = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(plan->arena, node->running, node->n_running, node->running_capacity)) return false;
   uint32_t at = node->n_running++;
   for (; at > 0 && node->running[at - 1].end_us > task->end_us; at--) node->running[at] = node->running[at - 1];
   node->running[at] = *task;
@@ -332,10 +329,7 @@ void hr__window_plan_end(struct hr__window_plan *plan) {
 }
 
 static bool ensure_times(struct hr__window_plan *plan, uint32_t count) {
-  while (count > plan->times_capacity) {
-    plan->times = hr_arena_grown(plan->arena, plan->times, &plan->times_capacity, sizeof *plan->times);
-    if (!plan->times) return false;
-  }
+  if (!HR__ARENA_HAS_ROOM_FOR(plan->arena, plan->times, count, plan->times_capacity)) return false;
   return true;
 }
 
@@ -382,11 +376,7 @@ static struct planned_node *node_of(struct hr__window_plan *plan, uint32_t node)
 
 static bool append(struct hr__window_plan *plan, struct hr_slice **slices, uint32_t *count, uint32_t *capacity,
                    const struct hr_slice *slice) {
-  if (*count == *capacity) {
-    struct hr_slice *grown = hr_arena_grown(plan->arena, *slices, capacity, sizeof *grown);
-    if (!grown) return false;
-    *slices = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(plan->arena, *slices, *count, *capacity)) return false;
   (*slices)[(*count)++] = *slice;
   return true;
 }
@@ -470,10 +460,7 @@ static uint32_t length_class(int64_t length_us) {
 }
 
 static struct shape_bounds *bounds_of_shape(struct hr__window_plan *plan, uint32_t shape) {
-  while (shape >= plan->bounds_capacity) {
-    plan->bounds = hr_arena_grown(plan->arena, plan->bounds, &plan->bounds_capacity, sizeof(*plan->bounds));
-    if (!plan->bounds) return NULL;
-  }
+  if (!HR__ARENA_HAS_ROOM(plan->arena, plan->bounds, shape, plan->bounds_capacity)) return NULL;
   if (!plan->bounds[shape]) plan->bounds[shape] = hr_arena_alloc(plan->arena, sizeof *plan->bounds[shape]);
   return plan->bounds[shape];
 }
@@ -650,15 +637,6 @@ static int64_t next_time(struct hr__window_plan *plan, bool is_monotone, int64_t
   return next_us;
 }
 
-/* Copies the placement to memory of the plan. */
-static bool copy(struct hr__window_plan *plan, struct hr_placement *placement) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < placement->n_slices; i++)
-    if (!append(plan, &plan->slices, &count, &plan->slices_capacity, &placement->slices[i])) return false;
-  placement->slices = plan->slices;
-  return true;
-}
-
 int64_t hr__window_plan_earliest(struct hr__window_plan *plan, const struct hr__window_demand *demand, int64_t from_us,
                                  struct hr_placement *placement) {
   struct shape_bounds *shape = bounds_of_shape(plan, demand->shape);
@@ -673,22 +651,19 @@ int64_t hr__window_plan_earliest(struct hr__window_plan *plan, const struct hr__
   while (at_us != HR_NEVER_US && !plan->failed && !find_at(plan, demand, at_us, placement))
     at_us = next_time(plan, is_monotone, at_us);
   if (plan->failed || at_us == HR_NEVER_US) return HR_NEVER_US;
-  if (!copy(plan, placement)) {
+  if (!hr__place_set(&plan->found, plan->arena, placement)) {
     plan->failed = true;
     return HR_NEVER_US;
   }
-  if (at_us == plan->now_us) hr_capacity_adopt(plan->set, placement, plan->slices);
+  *placement = plan->found.placement;
+  if (at_us == plan->now_us) hr_capacity_adopt(plan->set, placement, plan->found.slices);
   return at_us;
 }
 
 /* ---- Reservations ----------------------------------------------------------------------------------- */
 
 static bool add_reserved(struct hr__window_plan *plan, struct planned_node *node, const struct reserved_task *task) {
-  if (node->n_reserved == node->reserved_capacity) {
-    struct reserved_task *grown = hr_arena_grown(plan->arena, node->reserved, &node->reserved_capacity, sizeof *grown);
-    if (!grown) return false;
-    node->reserved = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(plan->arena, node->reserved, node->n_reserved, node->reserved_capacity)) return false;
   uint32_t at = node->n_reserved++;
   for (; at > 0 && node->reserved[at - 1].from_us > task->from_us; at--) node->reserved[at] = node->reserved[at - 1];
   node->reserved[at] = *task;

@@ -30,19 +30,11 @@ static void gain_on(struct hr__queue *queue, const struct hr_placement *placemen
     gain(queue->gains, hr_free_index_get(index, placement->slices[i].node.id - first));
 }
 
-static enum hr_status gains_job_stops(struct hr__queue *queue, const struct hr_view *view,
-                                      const struct hr_event *event) {
-  (void)view;
-  gain_on(queue, event->placement);
-  return HR_OK;
-}
-
-static enum hr_status gains_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                      const struct hr_placement *from, const struct hr_placement *to) {
+static enum hr_status gains_job_uses(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                     const struct hr_placement *placement, bool uses) {
   (void)view;
   (void)job;
-  (void)to;
-  gain_on(queue, from);
+  if (!uses) gain_on(queue, placement);
   return HR_OK;
 }
 
@@ -53,8 +45,7 @@ static enum hr_status gains_node_changes(struct hr__queue *queue, const struct h
   return HR_OK;
 }
 
-static const struct hr__listener gains_listener = {
-    .job_stops = gains_job_stops, .job_moves = gains_job_moves, .node_changes = gains_node_changes};
+static const struct hr__listener gains_listener = {.job_uses = gains_job_uses, .node_changes = gains_node_changes};
 
 bool hr__gains_create(struct hr__queue *queue) {
   enum { MAX_LEVELS = 64 };
@@ -67,30 +58,29 @@ bool hr__gains_create(struct hr__queue *queue) {
     uint32_t size = hr_free_index_gpus_per_node(hr_cluster_free_index(queue->cluster, (hr_pool){i}));
     if (size > gains->n_last) gains->n_last = size < MAX_LEVELS ? size : MAX_LEVELS;
   }
-  gains->last = hr_arena_alloc(queue->arena, ((size_t)gains->n_last + 1) * sizeof *gains->last);
-  if (!gains->last) return false;
+  if (!HR__ARENA_NEW(queue->arena, gains->last, (size_t)gains->n_last + 1)) return false;
   queue->gains = gains;
   hr__queue_add_listener(queue, &gains_listener);
   return true;
 }
 
-/* Returns how many free GPUs a node must have after a gain so that jobs of the shape may fit (struct hr__gains). */
-static uint32_t gain_needed(const struct hr__queue *queue, const struct hr__shape *shape) {
+uint32_t hr__least_gpus(const struct hr__queue *queue, const struct hr__shape *shape) {
   struct hr_need need = hr__need(queue, shape->gpus, shape->kind);
   uint32_t least = need.gpus;
-  if (!hr_placer_is_single(queue->placer, need.gpus, need.accept_class))
-    for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
-      uint32_t size = hr_free_index_gpus_per_node(hr_cluster_free_index(queue->cluster, (hr_pool){i}));
-      uint32_t rest = size ? need.gpus % size : 0, fewest = rest ? rest : size;
-      if (fewest && fewest < least) least = fewest;
-    }
-  return least < queue->gains->n_last ? least : queue->gains->n_last;
+  if (hr_placer_is_single(queue->placer, need.gpus, need.accept_class)) return least;
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
+    uint32_t size = hr_free_index_gpus_per_node(hr_cluster_free_index(queue->cluster, (hr_pool){i}));
+    uint32_t rest = size ? need.gpus % size : 0, fewest = rest ? rest : size;
+    if (fewest && fewest < least) least = fewest;
+  }
+  return least;
 }
 
 bool hr__shape_try(const struct hr__queue *queue, struct hr__shape *shape, struct hr_placement *placement) {
   if (hr__fits(queue, shape->gpus, shape->kind, placement)) return true;
   if (!queue->gains) return false;
-  if (!shape->gain) shape->gain = gain_needed(queue, shape);
+  uint32_t least = shape->gain ? shape->gain : hr__least_gpus(queue, shape);
+  shape->gain = least < queue->gains->n_last ? least : queue->gains->n_last;
   shape->unfit = queue->gains->count;
   return false;
 }
@@ -142,7 +132,17 @@ enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view
   enum hr_status status = HR_OK;
   queue->freed = true;
   queue->settled.head = (hr_job){HR_NONE};
+  HR__NOTIFY(queue, status, job_uses, view, event->job, event->placement, false);
   HR__NOTIFY(queue, status, job_stops, view, event);
+  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
+}
+
+enum hr_status hr__queue_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                   const struct hr_placement *from, const struct hr_placement *to) {
+  enum hr_status status = HR_OK;
+  HR__NOTIFY(queue, status, job_uses, view, job, from, false);
+  HR__NOTIFY(queue, status, job_uses, view, job, to, true);
+  HR__NOTIFY(queue, status, job_moves, view, job, from, to);
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
@@ -174,6 +174,7 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
   }
   queue->settled.head = (hr_job){HR_NONE};
   status = hr_moves_start(moves, entry.job, placement, reason);
+  HR__NOTIFY(queue, status, job_uses, view, entry.job, placement, true);
   HR__NOTIFY(queue, status, job_starts, view, entry.job, placement);
   if (status == HR_OK) status = hr__waiting_remove(&queue->waiting, shape, entry);
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;

@@ -216,6 +216,10 @@ struct hr__listener {
   enum hr_status (*job_stops)(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
   /* A waiting job was rejected. */
   enum hr_status (*job_rejected)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+  /* A job begins to use a placement (`uses`), or no longer uses it. This function is called before job_starts, before
+     job_stops, and twice before job_moves. */
+  enum hr_status (*job_uses)(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                             const struct hr_placement *placement, bool uses);
   /* A running job was moved to another placement. */
   enum hr_status (*job_moves)(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                               const struct hr_placement *from, const struct hr_placement *to);
@@ -361,6 +365,16 @@ static inline struct hr_need hr__need_of(const struct hr__queue *queue, hr_job j
   return hr__need(queue, hr__gpus(queue, job), hr__kind(queue, job));
 }
 
+/* Allocates the GPUs of a job at a placement in a capacity if `runs` is set, else frees them. */
+static inline void hr__count_in(const struct hr__queue *queue, struct hr_capacity *capacity, hr_job job,
+                                const struct hr_placement *placement, bool runs) {
+  struct hr_need need = hr__need_of(queue, job);
+  if (runs)
+    hr_capacity_take(capacity, &need, placement);
+  else
+    hr_capacity_give(capacity, &need, placement);
+}
+
 /* Finds a placement on the current free capacity for a job with this number of GPUs and this kind. False: the job does
    not fit. Jobs that need no node always fit. */
 static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind,
@@ -369,6 +383,9 @@ static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32
   return hr_capacity_find(queue->capacity, &need, placement);
 }
 
+/* Returns the number of GPUs that a node must have so that a job of a shape may use it: all GPUs of the job or, if the
+   job needs several nodes, the number that it needs on the node on which it needs the fewest. */
+uint32_t hr__least_gpus(const struct hr__queue *queue, const struct hr__shape *shape);
 /* Creates queue->gains. Does not create it with per-GPU allocation, topology constraints, the placement rule `pool`, or
    preemption without ranked passes (hr__ranked_applies). All shapes are then tried in each pass. False: out of
    memory. */
@@ -411,6 +428,9 @@ enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view
 void hr__queue_requeue(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Notifies the listeners that a job has ended or was interrupted, and calls hr__queue_refresh. */
 enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
+/* Notifies the listeners that a running job was moved, and calls hr__queue_refresh. */
+enum hr_status hr__queue_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                   const struct hr_placement *from, const struct hr_placement *to);
 
 /* ---- Moves ---------------------------------------------------------------------------------------- */
 
@@ -437,11 +457,9 @@ enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *vi
 
 /* Marks a waiting job for rejection in the next pass. False: out of memory. */
 static inline bool hr__queue_reject_later(struct hr__queue *queue, hr_job job, enum hr_reason reason) {
-  struct hr__queue_rejection *rejections = hr__ensure_room(queue->arena, queue->rejections, queue->n_rejections,
-                                                           &queue->rejections_capacity, sizeof *rejections);
-  if (!rejections) return false;
-  queue->rejections = rejections;
-  rejections[queue->n_rejections++] = (struct hr__queue_rejection){job, reason};
+  if (!HR__ARENA_HAS_ROOM(queue->arena, queue->rejections, queue->n_rejections, queue->rejections_capacity))
+    return false;
+  queue->rejections[queue->n_rejections++] = (struct hr__queue_rejection){job, reason};
   return true;
 }
 
@@ -450,13 +468,10 @@ static inline void hr__queue_add_listener(struct hr__queue *queue, const struct 
   queue->listeners[queue->n_listeners++] = listener;
 }
 
-/* Requests a wake-up at `at_us`, unless a wake-up at this time or earlier is pending. HR_NEVER_US: no request. */
+/* See hr__wake. */
 static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                             int64_t at_us) {
-  bool pending = queue->wake_us > view->now_us && queue->wake_us <= at_us;
-  if (at_us == HR_NEVER_US || pending) return HR_OK;
-  queue->wake_us = at_us;
-  return hr_moves_wake_at(moves, at_us);
+  return hr__wake(&queue->wake_us, view, moves, at_us);
 }
 
 /* Calls `function` of each listener that has this function, in the order in which the listeners were added. Stops if

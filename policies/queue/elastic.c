@@ -39,9 +39,9 @@ struct hr__elastic {
   enum hr__recovery recovery;
   struct elastic_job *running; /* in the order in which they started */
   uint32_t count, capacity, n_lost;
-  /* scratch: the slices of a new placement, and those of the placement that it replaces */
-  struct hr_slice *slices, *before;
-  uint32_t slices_capacity, before_capacity;
+  struct hr_slice *slices; /* scratch: the slices of a new placement */
+  uint32_t slices_capacity;
+  struct hr__place before;   /* scratch: the placement that it replaces */
   struct elastic_gift *back; /* scratch */
   uint32_t back_capacity;
 };
@@ -62,11 +62,8 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   struct hr__elastic *elastic = queue->elastic;
   (void)view, (void)placement;
   if (!is_elastic(queue, job)) return HR_OK;
-  struct elastic_job *running =
-      hr__ensure_room(queue->arena, elastic->running, elastic->count, &elastic->capacity, sizeof *running);
-  if (!running) return HR_NO_MEMORY;
-  elastic->running = running;
-  running[elastic->count++] = (struct elastic_job){.job = job};
+  if (!HR__ARENA_HAS_ROOM(queue->arena, elastic->running, elastic->count, elastic->capacity)) return HR_NO_MEMORY;
+  elastic->running[elastic->count++] = (struct elastic_job){.job = job};
   return HR_OK;
 }
 
@@ -106,7 +103,6 @@ enum hr_status hr__elastic_job_shrank(struct hr__queue *queue, const struct hr_v
   struct hr__elastic *elastic = queue->elastic;
   struct hr_slice one;
   struct hr_placement to = hr_view_placement(view, job, &one);
-  enum hr_status status = HR_OK;
   uint32_t at = 0;
   while (elastic->running[at].job.id != job.id) at++;
   bool lacks = gpus_of(queue, job, &to) < hr__gpus(queue, job);
@@ -115,8 +111,7 @@ enum hr_status hr__elastic_job_shrank(struct hr__queue *queue, const struct hr_v
     elastic->n_lost++;
   }
   queue->freed = true;
-  HR__NOTIFY(queue, status, job_moves, view, job, from, &to);
-  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
+  return hr__queue_job_moves(queue, view, job, from, &to);
 }
 
 /* ---- Resizes ---- */
@@ -130,14 +125,11 @@ static bool may_resize(const struct hr__queue *queue, const struct hr_placement 
 }
 
 /* Copies the slices of a placement to memory of the module, with room for `more` slices. False: out of memory. */
-static bool copy(struct hr__queue *queue, const struct hr_placement *placement, uint32_t more, struct hr_slice **slices,
-                 uint32_t *capacity) {
-  if (*capacity < placement->n_slices + more) {
-    *capacity = 2 * (placement->n_slices + more);
-    *slices = hr_arena_alloc(queue->arena, *capacity * sizeof **slices);
-    if (!*slices) return false;
-  }
-  memcpy(*slices, placement->slices, placement->n_slices * sizeof **slices);
+static bool copy(struct hr__queue *queue, const struct hr_placement *placement, uint32_t more) {
+  struct hr__elastic *elastic = queue->elastic;
+  if (!HR__ARENA_HAS_ROOM_FOR(queue->arena, elastic->slices, placement->n_slices + more, elastic->slices_capacity))
+    return false;
+  memcpy(elastic->slices, placement->slices, placement->n_slices * sizeof *elastic->slices);
   return true;
 }
 
@@ -148,12 +140,10 @@ static enum hr_status resize(struct hr__queue *queue, const struct hr_view *view
   struct hr__elastic *elastic = queue->elastic;
   struct hr_slice one;
   struct hr_placement from = hr_view_placement(view, job, &one);
-  if (!copy(queue, &from, 0, &elastic->before, &elastic->before_capacity)) return HR_NO_MEMORY;
-  from.slices = elastic->before; /* the view's placement is valid until the next move */
+  /* the view's placement is valid until the next move */
+  if (!hr__place_set(&elastic->before, queue->arena, &from)) return HR_NO_MEMORY;
   enum hr_status status = hr_moves_resize(moves, job, &to);
-  if (!is_final) return status;
-  HR__NOTIFY(queue, status, job_moves, view, job, &from, &to);
-  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
+  return status == HR_OK && is_final ? hr__queue_job_moves(queue, view, job, &elastic->before.placement, &to) : status;
 }
 
 /* ---- Growth ---- */
@@ -230,7 +220,7 @@ static enum hr_status grow_job(struct hr__queue *queue, const struct hr_view *vi
            size = hr_cluster_pool_spec(queue->cluster, placement.pool)->gpus_per_node;
   if (more > free) more = (uint32_t)free;
   if (sizes.step == 0 || more < sizes.step || !may_resize(queue, &placement)) return HR_OK;
-  if (!copy(queue, &placement, more / size + 2, &elastic->slices, &elastic->slices_capacity)) return HR_NO_MEMORY;
+  if (!copy(queue, &placement, more / size + 2)) return HR_NO_MEMORY;
   uint32_t wanted = more;
   more = add_on_own(queue, &placement, elastic->slices, more);
   if (more > 0) more = add_nodes(queue, &placement, elastic->slices, gpus + wanted - more, more);
@@ -290,7 +280,7 @@ static enum hr_status take_from(struct hr__queue *queue, const struct hr_view *v
   struct hr__elastic *elastic = queue->elastic;
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, job, &one);
-  if (!copy(queue, &placement, 0, &elastic->slices, &elastic->slices_capacity)) return HR_NO_MEMORY;
+  if (!copy(queue, &placement, 0)) return HR_NO_MEMORY;
   drop(&placement, elastic->slices, less);
   placement.slices = elastic->slices;
   return resize(queue, view, moves, job, placement, is_final);
@@ -338,11 +328,8 @@ static enum hr_status make_room(struct hr__queue *queue, const struct hr_view *v
     struct elastic_gift back = {job, excess(queue, view, job, to_min)};
     if (back.gpus < hr_cluster_sizes(queue->cluster, job).step) continue;
     status = take_until_fits(queue, view, moves, &back, first, fits);
-    struct elastic_gift *all =
-        hr__ensure_room(queue->arena, elastic->back, n_back, &elastic->back_capacity, sizeof *all);
-    if (!all) return HR_NO_MEMORY;
-    elastic->back = all;
-    all[n_back++] = back;
+    if (!HR__ARENA_HAS_ROOM(queue->arena, elastic->back, n_back, elastic->back_capacity)) return HR_NO_MEMORY;
+    elastic->back[n_back++] = back;
   }
   if (status != HR_OK) return status;
   /* The other modules are notified of final moves only. */

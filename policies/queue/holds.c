@@ -71,8 +71,7 @@ struct hr__holds {
   int64_t data_wait_us;
   uint64_t data_changes;      /* last value of hr_view_data_changes */
   const struct hr_view *view; /* of the run; NULL before the first job was tried */
-  struct hr_slice *slices;    /* copy of the slices of a placement, while another placement is searched */
-  uint32_t slices_capacity;
+  struct hr__place kept;      /* copy of a placement, because a search for another placement may overwrite it */
   struct held_job *jobs;
   uint32_t n_jobs, jobs_capacity;
   struct held_kind *kinds;
@@ -123,11 +122,11 @@ bool hr__holds_create(struct hr__queue *queue, const struct hr__hold_terms *term
                               .exclude_us = terms->exclude_us,
                               .near_data = terms->near_data,
                               .data_wait_us = terms->data_wait_us};
-  holds->place = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *holds->place);
+  uint32_t n_jobs = queue->trace->n_jobs;
   if (!queue->by_gpu) holds->own = hr_capacity_create(queue->capacities);
-  if (terms->exclude_nodes)
-    holds->last_excluded = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *holds->last_excluded);
-  if (!holds->place || (!queue->by_gpu && !holds->own) || (terms->exclude_nodes && !holds->last_excluded)) return false;
+  if ((!queue->by_gpu && !holds->own) || !HR__ARENA_NEW_BY_JOB(queue->arena, holds->place, n_jobs) ||
+      (terms->exclude_nodes && !HR__ARENA_NEW_BY_JOB(queue->arena, holds->last_excluded, n_jobs)))
+    return false;
   queue->holds = holds;
   hr__queue_add_listener(queue, &listener);
   return true;
@@ -141,16 +140,14 @@ enum hr_status hr__holds_job_failed(struct hr__queue *queue, const struct hr_vie
   for (uint32_t i = 0; i < event->placement->n_slices; i++) {
     hr_node node = event->placement->slices[i].node;
     if (!hr_view_node_failed(view, node)) continue;
-    struct excluded_node *excluded =
-        hr__ensure_room(queue->arena, holds->excluded, holds->n_excluded, &holds->excluded_capacity, sizeof *excluded);
-    if (!excluded) return HR_NO_MEMORY;
-    holds->excluded = excluded;
-    excluded[holds->n_excluded++] =
+    if (!HR__ARENA_HAS_ROOM(queue->arena, holds->excluded, holds->n_excluded, holds->excluded_capacity))
+      return HR_NO_MEMORY;
+    holds->excluded[holds->n_excluded++] =
         (struct excluded_node){node, view->now_us + holds->exclude_us, holds->last_excluded[event->job.id]};
     holds->last_excluded[event->job.id] = holds->n_excluded;
     hr_view_count_exclusion(view, node, true, 0);
     uint32_t oldest = holds->n_excluded;
-    for (uint32_t k = 0; oldest && k < holds->exclude_nodes; k++) oldest = excluded[oldest - 1].older;
+    for (uint32_t k = 0; oldest && k < holds->exclude_nodes; k++) oldest = holds->excluded[oldest - 1].older;
     if (oldest) end_exclusion(holds, view, oldest);
   }
   return HR_OK;
@@ -334,11 +331,8 @@ static uint32_t kind_of(struct hr__queue *queue, hr_job job, hr_job owner, uint3
     *old = (struct held_kind){gpus, kind, owner, set, n_ignored, HR_NEVER_US, HR_NEVER_US, 0};
     return i;
   }
-  struct held_kind *kinds =
-      hr__ensure_room(queue->arena, holds->kinds, holds->n_kinds, &holds->kinds_capacity, sizeof *kinds);
-  if (!kinds) return HR_NONE;
-  holds->kinds = kinds;
-  kinds[holds->n_kinds] = (struct held_kind){gpus, kind, owner, set, n_ignored, HR_NEVER_US, HR_NEVER_US, 0};
+  if (!HR__ARENA_HAS_ROOM(queue->arena, holds->kinds, holds->n_kinds, holds->kinds_capacity)) return HR_NONE;
+  holds->kinds[holds->n_kinds] = (struct held_kind){gpus, kind, owner, set, n_ignored, HR_NEVER_US, HR_NEVER_US, 0};
   return holds->n_kinds++;
 }
 
@@ -372,30 +366,12 @@ static bool find_start(struct hr__queue *queue, uint32_t number, int64_t now_us,
 /* Adds a job to those that are held. */
 static enum hr__hold hold(struct hr__queue *queue, const struct held_job *held, int64_t limit_us) {
   struct hr__holds *holds = queue->holds;
-  struct held_job *jobs =
-      hr__ensure_room(queue->arena, holds->jobs, holds->n_jobs, &holds->jobs_capacity, sizeof *jobs);
-  if (!jobs) return HR__HOLD_NO_MEMORY;
-  holds->jobs = jobs;
-  jobs[holds->n_jobs++] = *held;
+  if (!HR__ARENA_HAS_ROOM(queue->arena, holds->jobs, holds->n_jobs, holds->jobs_capacity)) return HR__HOLD_NO_MEMORY;
+  holds->jobs[holds->n_jobs++] = *held;
   holds->place[held->job.id] = holds->n_jobs;
   if (limit_us < holds->kinds[held->kind].least_us) holds->kinds[held->kind].least_us = limit_us;
   if (held->ahead.end_us < holds->until_us) holds->until_us = held->ahead.end_us;
   return HR__HOLD_HELD;
-}
-
-/* Copies the slices of a placement to memory of this module, because a search for another placement may overwrite them.
-   False: out of memory. */
-static bool keep_slices(struct hr__queue *queue, struct hr_placement *placement) {
-  struct hr__holds *holds = queue->holds;
-  while (placement->n_slices > holds->slices_capacity) {
-    struct hr_slice *slices =
-        hr__ensure_room(queue->arena, holds->slices, holds->slices_capacity, &holds->slices_capacity, sizeof *slices);
-    if (!slices) return false;
-    holds->slices = slices;
-  }
-  if (placement->n_slices) memcpy(holds->slices, placement->slices, placement->n_slices * sizeof *holds->slices);
-  placement->slices = holds->slices;
-  return true;
 }
 
 /* Part of hr__holds_try for a placement that is not near the data of the job. `*is_free`: the job may start at this
@@ -405,12 +381,9 @@ static enum hr__hold try_near(struct hr__queue *queue, hr_job job, uint32_t set,
   uint32_t number = kind_of(queue, job, owner_of(queue, job, now_us), set, limit_us);
   if (number == HR_NONE) return HR__HOLD_NO_MEMORY;
   const hr_pool pool = placement->pool;
-  struct hr_placement other;
-  if (!keep_slices(queue, placement)) return HR__HOLD_NO_MEMORY;
-  if (find_start(queue, number, now_us, limit_us, &other)) {
-    *placement = other;
-    return HR__HOLD_NONE;
-  }
+  if (!hr__place_set(&queue->holds->kept, queue->arena, placement)) return HR__HOLD_NO_MEMORY;
+  if (find_start(queue, number, now_us, limit_us, placement)) return HR__HOLD_NONE;
+  *placement = queue->holds->kept.placement;
   const int64_t until_us = near_until_us(queue, job, set, now_us);
   *is_free = until_us == 0;
   if (*is_free) return HR__HOLD_NONE;

@@ -231,28 +231,10 @@ static enum hr_status capacity_job_waits(struct hr__queue *queue, const struct h
   return reason == HR_REASON_NONE || hr__queue_reject_later(queue, job, reason) ? HR_OK : HR_NO_MEMORY;
 }
 
-static enum hr_status capacity_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                          const struct hr_placement *placement) {
+static enum hr_status capacity_job_uses(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                        const struct hr_placement *placement, bool uses) {
   (void)view;
-  struct hr_need need = hr__need_of(queue, job);
-  hr_capacity_take(queue->capacity, &need, placement);
-  return HR_OK;
-}
-
-static enum hr_status capacity_job_stops(struct hr__queue *queue, const struct hr_view *view,
-                                         const struct hr_event *event) {
-  (void)view;
-  struct hr_need need = hr__need_of(queue, event->job);
-  hr_capacity_give(queue->capacity, &need, event->placement);
-  return HR_OK;
-}
-
-static enum hr_status capacity_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                         const struct hr_placement *from, const struct hr_placement *to) {
-  (void)view;
-  struct hr_need need = hr__need_of(queue, job);
-  hr_capacity_give(queue->capacity, &need, from);
-  hr_capacity_take(queue->capacity, &need, to);
+  hr__count_in(queue, queue->capacity, job, placement, uses);
   return HR_OK;
 }
 
@@ -264,11 +246,8 @@ static enum hr_status capacity_node_changes(struct hr__queue *queue, const struc
   return HR_OK;
 }
 
-static const struct hr__listener capacity_listener = {.job_waits = capacity_job_waits,
-                                                      .job_starts = capacity_job_starts,
-                                                      .job_stops = capacity_job_stops,
-                                                      .job_moves = capacity_job_moves,
-                                                      .node_changes = capacity_node_changes};
+static const struct hr__listener capacity_listener = {
+    .job_waits = capacity_job_waits, .job_uses = capacity_job_uses, .node_changes = capacity_node_changes};
 
 static enum hr_status create_capacity(struct hr__queue *queue, const struct hr_policy_env *env,
                                       struct hr_error *error) {
@@ -361,9 +340,8 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   *self = queue;
   enum hr_status status = refuse_impossible(queue, env, error);
   queue->requeue = (enum hr__requeue)hr__queue_param(env, "requeue")->integer;
-  if (queue->requeue != HR__REQUEUE_ORDER)
-    queue->requeue_key = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *queue->requeue_key);
-  if (queue->requeue != HR__REQUEUE_ORDER && !queue->requeue_key) return HR_NO_MEMORY;
+  if (queue->requeue != HR__REQUEUE_ORDER && !HR__ARENA_NEW_BY_JOB(env->arena, queue->requeue_key, env->jobs->n_jobs))
+    return HR_NO_MEMORY;
   if (status == HR_OK) status = create_queue(queue, env, error);
   if (status == HR_OK) status = create_market(queue, env);
   if (status == HR_OK) status = hr__carbon_create(queue, env, error);
@@ -403,7 +381,7 @@ static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
    else HR_NONE. */
 static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   const struct hr__waiting *waiting = &queue->waiting;
-  const struct hr__subqueue *subqueue = waiting->subqueue_of ? waiting->subqueues[waiting->subqueue_of[job.id]] : NULL;
+  const struct hr__subqueue *subqueue = waiting->subqueue_of ? hr__subqueue_of_job(waiting, job) : NULL;
   bool is_held = subqueue && subqueue->parked_at && subqueue->head.job.id != job.id;
   return is_held ? subqueue->head.job : (hr_job){HR_NONE};
 }
@@ -443,7 +421,8 @@ static void explain_room(struct hr__queue *queue, const struct hr_view *view, hr
     wait->reason = HR_WAIT_REASON_NODE_RESOURCES;
 }
 
-static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
+  struct hr__queue *queue = self;
   if (hr__carbon_explains(queue, job, wait)) return;
   struct hr_need need = hr__need_of(queue, job);
   if (queue->holds && hr__holds_wait(queue, job, wait)) return;
@@ -570,7 +549,7 @@ static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_v
 static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   bool any_guaranteed = queue->waiting.n_other > 0 || queue->preemptor, blocked = false;
   enum hr_status status = HR_OK;
-  if (hr__quota_guarantees(queue) && any_guaranteed)
+  if (queue->quota->guarantees && any_guaranteed)
     status = pass_guaranteed(queue, view, moves, &blocked);
   else
     status = hr__waiting_find_first(&queue->waiting);
@@ -643,20 +622,12 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   return status;
 }
 
-static void destroy(void *self) {
-  hr__carbon_destroy(self);
-}
-
-static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
-  explain_job(self, view, job, wait);
-}
-
 HR_POLICY(queue) = {HR_POLICY_HEAD,
                     .name = "queue",
                     .summary = "a queue with an order, a backfill and a placement rule",
                     .params = hr__queue_params,
                     .create = create,
-                    .destroy = destroy,
+                    .destroy = hr__carbon_destroy,
                     .observe = observe,
                     .decide = decide,
                     .abilities = abilities,

@@ -42,13 +42,13 @@ void hr__shape_find_head(const struct hr__waiting *waiting, struct hr__shape *sh
   if (hr__has_tournament(waiting)) {
     uint32_t first = hr__kinetic_first(&shape->tournament);
     if (first == HR_NONE) return;
-    const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, first);
+    const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, (hr_job){first});
     shape->head = subqueue->head;
     shape->head.key = waiting->full_key(waiting->self, subqueue, subqueue->head);
     return;
   }
   if (!hr_job_tree_first(hr__shape_list(waiting, shape), &shape->head)) return;
-  shape->head.value = waiting->subqueues[waiting->subqueue_of[shape->head.job.id]]->head.value;
+  shape->head.value = hr__subqueue_of_job(waiting, shape->head.job)->head.value;
 }
 
 /* ---- Groups --------------------------------------------------------------------------------------- */
@@ -59,28 +59,19 @@ static uint32_t limit_index(const struct hr__waiting *waiting, uint32_t place, e
 }
 
 static struct hr__subqueue_group *make_group(struct hr__waiting *waiting, struct hr__pair name) {
-  waiting->groups = hr__ensure_room(waiting->arena, waiting->groups, waiting->n_groups, &waiting->groups_capacity,
-                                    sizeof(*waiting->groups));
   struct hr__subqueue_group *group = hr_arena_alloc(waiting->arena, sizeof *group);
-  if (!waiting->groups || !group || !hr__pair_map_add(&waiting->group_numbers, waiting->arena, name, waiting->n_groups))
+  if (!HR__ARENA_HAS_ROOM(waiting->arena, waiting->groups, waiting->n_groups, waiting->groups_capacity) || !group ||
+      !hr__pair_map_add(&waiting->group_numbers, waiting->arena, name, waiting->n_groups))
     return NULL;
   *group = (struct hr__subqueue_group){.number = waiting->n_groups, .subqueues.store = waiting->store};
   return waiting->groups[waiting->n_groups++] = group;
 }
 
-/* Returns the index of the need (milli, spare) of a limit among all distinct needs; HR_NONE: out of memory. */
-static uint32_t class_of(struct hr__waiting *waiting, const struct hr__admission_limit *limit) {
-  struct hr__pair pair = {(uint64_t)limit->milli, (uint64_t)limit->spare};
-  uint32_t number = hr__pair_map_find(&waiting->class_numbers, pair);
-  if (number != HR_NONE) return number;
-  number = waiting->class_numbers.count;
-  return hr__pair_map_add(&waiting->class_numbers, waiting->arena, pair, number) ? number : HR_NONE;
-}
-
 /* Returns the group of the shape for this limit and need, created if needed; NULL: out of memory. */
 static struct hr__subqueue_group *group_for(struct hr__waiting *waiting, struct hr__shape *shape,
                                             const struct hr__admission_limit *limit, bool of_preferred) {
-  uint32_t class_number = class_of(waiting, limit);
+  struct hr__pair need = {(uint64_t)limit->milli, (uint64_t)limit->spare};
+  uint32_t class_number = hr__pair_map_intern(&waiting->class_numbers, waiting->arena, need);
   if (class_number == HR_NONE) return NULL;
   struct hr__pair name = {(uint64_t)limit_index(waiting, limit->place, limit->kind) << 32 | shape->number,
                           (uint64_t)class_number << 1 | of_preferred};
@@ -160,7 +151,7 @@ static enum hr_status find_representative(struct hr__waiting *waiting, struct hr
   struct hr_job_entry first;
   if (!hr_job_tree_first(&group->subqueues, &first)) return unblock_group(waiting, group);
   if (!hr__group_has_room(waiting, group)) return block_group(waiting, group);
-  struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, first);
+  struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, first.job);
   enum hr_status status = unblock_group(waiting, group);
   if (status == HR_OK) status = hr__subqueue_leave(waiting, subqueue);
   if (group->subqueues.count > 0) set_representative(group, subqueue);
@@ -170,9 +161,9 @@ static enum hr_status find_representative(struct hr__waiting *waiting, struct hr
 /* Parks a subqueue in a group, and updates the representative of the group. */
 static enum hr_status join(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                            struct hr__subqueue_group *group) {
-  waiting->parked = hr__ensure_room(waiting->arena, waiting->parked, waiting->n_parked, &waiting->parked_capacity,
-                                    sizeof(*waiting->parked));
-  if (!waiting->parked || !hr_job_tree_insert(&group->subqueues, subqueue->listed)) return HR_NO_MEMORY;
+  if (!HR__ARENA_HAS_ROOM(waiting->arena, waiting->parked, waiting->n_parked, waiting->parked_capacity) ||
+      !hr_job_tree_insert(&group->subqueues, subqueue->listed))
+    return HR_NO_MEMORY;
   waiting->parked[waiting->n_parked++] = subqueue;
   subqueue->parked_at = waiting->n_parked;
   subqueue->group = group;
@@ -270,7 +261,7 @@ static enum hr_status unpark_group(struct hr__waiting *waiting, struct hr__subqu
   struct hr_job_entry first;
   enum hr_status status = HR_OK;
   while (status == HR_OK && hr_job_tree_first(&group->subqueues, &first))
-    status = unpark(waiting, hr__subqueue_listed(waiting, first));
+    status = unpark(waiting, hr__subqueue_of_job(waiting, first.job));
   return status;
 }
 

@@ -33,11 +33,11 @@ static bool init_admission(struct hr__waiting *waiting, const struct hr__admissi
   if (!admission) return true;
   uint32_t n_bars = hr__admission_limit_number(admission->n_places, HR__LIMIT_MAXIMUM) + 1;
   waiting->admission = *admission;
-  waiting->owned = hr_arena_alloc(waiting->arena, admission->n_owners * sizeof(*waiting->owned));
-  waiting->blocked = hr_arena_alloc(waiting->arena, n_bars * sizeof *waiting->blocked);
-  for (uint32_t i = 0; i < n_bars && waiting->blocked; i++)
-    waiting->blocked[i] = (struct hr_job_tree){.store = waiting->store};
-  return waiting->owned && waiting->blocked;
+  if (!HR__ARENA_NEW(waiting->arena, waiting->owned, admission->n_owners) ||
+      !HR__ARENA_NEW(waiting->arena, waiting->blocked, n_bars))
+    return false;
+  for (uint32_t i = 0; i < n_bars; i++) waiting->blocked[i] = (struct hr_job_tree){.store = waiting->store};
+  return true;
 }
 
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
@@ -46,16 +46,17 @@ enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *ar
   waiting->store = hr_tree_store_create(arena);
   if (!waiting->store || !init_admission(waiting, admission)) return HR_NO_MEMORY;
   if (!has_subqueues(waiting)) return HR_OK;
-  waiting->subqueue_of = hr_arena_alloc_by_job(arena, n_jobs, sizeof *waiting->subqueue_of);
-  waiting->key_of = hr_arena_alloc_by_job(arena, n_jobs, sizeof *waiting->key_of);
-  return waiting->subqueue_of && waiting->key_of ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW_BY_JOB(arena, waiting->subqueue_of, n_jobs) &&
+                 HR__ARENA_NEW_BY_JOB(arena, waiting->key_of, n_jobs)
+             ? HR_OK
+             : HR_NO_MEMORY;
 }
 
 static bool key_is_before(void *self, uint32_t a, uint32_t b) {
   const struct hr__waiting *waiting = self;
   struct hr_job_entry first = {.job = {a}}, second = {.job = {b}};
-  first.key = waiting->full_key(waiting->self, hr__subqueue_of_job(waiting, a), first);
-  second.key = waiting->full_key(waiting->self, hr__subqueue_of_job(waiting, b), second);
+  first.key = waiting->full_key(waiting->self, hr__subqueue_of_job(waiting, (hr_job){a}), first);
+  second.key = waiting->full_key(waiting->self, hr__subqueue_of_job(waiting, (hr_job){b}), second);
   return hr__entry_before(first, second);
 }
 
@@ -69,14 +70,11 @@ static struct hr__subqueue *make_subqueue(struct hr__waiting *waiting, struct hr
 
 static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, uint32_t kind) {
   struct hr_arena *arena = waiting->arena;
-  waiting->shapes =
-      hr__ensure_room(arena, waiting->shapes, waiting->n_shapes, &waiting->shapes_capacity, sizeof(*waiting->shapes));
-  waiting->active =
-      hr__ensure_room(arena, waiting->active, waiting->n_shapes, &waiting->active_capacity, sizeof *waiting->active);
-  waiting->other =
-      hr__ensure_room(arena, waiting->other, waiting->n_shapes, &waiting->other_capacity, sizeof *waiting->other);
   struct hr__shape *shape = hr_arena_alloc(arena, sizeof *shape);
-  if (!waiting->shapes || !waiting->active || !waiting->other || !shape) return NULL;
+  if (!HR__ARENA_HAS_ROOM(arena, waiting->shapes, waiting->n_shapes, waiting->shapes_capacity) ||
+      !HR__ARENA_HAS_ROOM(arena, waiting->active, waiting->n_shapes, waiting->active_capacity) ||
+      !HR__ARENA_HAS_ROOM(arena, waiting->other, waiting->n_shapes, waiting->other_capacity) || !shape)
+    return NULL;
   *shape = (struct hr__shape){.gpus = gpus,
                               .kind = kind,
                               .number = waiting->n_shapes,
@@ -105,31 +103,20 @@ static bool link_same_key(struct hr__waiting *waiting, uint32_t number) {
   return true;
 }
 
-/* Returns the index of the partition (struct hr__queued_job), created if needed; HR_NONE: out of memory. */
-static uint32_t find_part(struct hr__waiting *waiting, uint64_t part) {
-  struct hr__pair pair = {part, 0};
-  uint32_t number = hr__pair_map_find(&waiting->part_numbers, pair);
-  if (number != HR_NONE) return number;
-  number = waiting->part_numbers.count;
-  return hr__pair_map_add(&waiting->part_numbers, waiting->arena, pair, number) ? number : HR_NONE;
-}
-
 /* Returns the index in waiting->subqueues of the subqueue for the job in the shape, created if needed; HR_NONE: out of
    memory. */
 static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shape,
                              const struct hr__queued_job *queued) {
-  uint32_t part_number = find_part(waiting, queued->part);
+  struct hr_arena *arena = waiting->arena;
+  uint32_t part_number = hr__pair_map_intern(&waiting->part_numbers, arena, (struct hr__pair){queued->part, 0});
   struct hr__pair pair = {queued->subqueue, (uint64_t)shape->number << 32 | part_number};
   if (part_number == HR_NONE) return HR_NONE;
   uint32_t number = hr__pair_map_find(&waiting->subqueue_numbers, pair);
   if (number != HR_NONE) return number;
-  waiting->subqueues = hr__ensure_room(waiting->arena, waiting->subqueues, waiting->n_subqueues,
-                                       &waiting->subqueues_capacity, sizeof(*waiting->subqueues));
-  waiting->active_subqueues = hr__ensure_room(waiting->arena, waiting->active_subqueues, waiting->n_subqueues,
-                                              &waiting->active_subqueues_capacity, sizeof(*waiting->active_subqueues));
   struct hr__subqueue *subqueue = make_subqueue(waiting, shape, queued->subqueue);
-  if (!waiting->subqueues || !waiting->active_subqueues || !subqueue ||
-      !hr__pair_map_add(&waiting->subqueue_numbers, waiting->arena, pair, waiting->n_subqueues))
+  if (!HR__ARENA_HAS_ROOM(arena, waiting->subqueues, waiting->n_subqueues, waiting->subqueues_capacity) ||
+      !HR__ARENA_HAS_ROOM(arena, waiting->active_subqueues, waiting->n_subqueues, waiting->active_subqueues_capacity) ||
+      !subqueue || !hr__pair_map_add(&waiting->subqueue_numbers, arena, pair, waiting->n_subqueues))
     return HR_NONE;
   subqueue->owner = queued->owner;
   waiting->subqueues[waiting->n_subqueues] = subqueue;
@@ -266,7 +253,7 @@ enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__que
 }
 
 static enum hr_status remove_from_subqueue(struct hr__waiting *waiting, hr_job job) {
-  struct hr__subqueue *subqueue = waiting->subqueues[waiting->subqueue_of[job.id]];
+  struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, job);
   if (!hr_job_tree_remove(&subqueue->jobs, waiting->key_of[job.id], job)) return HR_INTERNAL;
   if (subqueue->jobs.count) hr_job_tree_first(&subqueue->jobs, &subqueue->head);
   return relist(waiting, subqueue, true);
@@ -341,7 +328,7 @@ static enum hr_status find_first(struct hr__waiting *waiting, struct hr__shape *
   struct hr_job_entry first;
   struct hr__admission_limit limit;
   while (status == HR_OK && hr_job_tree_first(hr__shape_list(waiting, shape), &first)) {
-    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, first);
+    struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, first.job);
     if (has_grown(waiting, subqueue)) {
       status = relist(waiting, subqueue, true);
       continue;
@@ -410,7 +397,7 @@ static bool find_in_subqueue(void *self, const struct hr__contestant *first, boo
   const struct hr__waiting *waiting = search->waiting;
   if (search->subqueue && !hr__kinetic_precedes(search->tournament, first, &search->found)) return false;
   if (!alone) return true;
-  struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, first->name);
+  struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, (hr_job){first->name});
   struct hr_job_entry entry;
   if (!hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &entry)) return true;
   struct hr__contestant found = {.line = waiting->line_of(waiting->self, subqueue, entry), .name = entry.job.id};
@@ -458,7 +445,7 @@ static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, co
                                            const struct waiting_search *search, struct hr_job_entry *listed) {
   if (!hr_job_tree_next(subqueues, listed->key, listed->job, search->bound, listed)) return NULL;
   if (search->found && !hr__entry_before(*listed, *search->entry)) return NULL;
-  return hr__subqueue_listed(waiting, *listed);
+  return hr__subqueue_of_job(waiting, listed->job);
 }
 
 /* Searches the groups of the shape that have a representative and enough room. Their subqueues are not in the list of
@@ -527,7 +514,7 @@ static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__wal
   walk->next = NULL;
   while (has_subqueues(waiting) && hr_job_tree_next(&walk->shape->subqueues, walk->last_entered.key,
                                                     walk->last_entered.job, INT64_MAX, &walk->last_entered)) {
-    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, walk->last_entered);
+    struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, walk->last_entered.job);
     struct hr__admission_limit limit;
     if (subqueue->walk == walk->number || is_held(waiting, subqueue, &limit)) continue;
     walk->next = subqueue;
@@ -539,9 +526,7 @@ static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__wal
 /* Enters a subqueue: adds a cursor at its first job. */
 static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr__subqueue *subqueue) {
   struct hr__shape *shape = walk->shape;
-  shape->cursors = hr__ensure_room(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity,
-                                   sizeof *shape->cursors);
-  if (!shape->cursors) return false;
+  if (!HR__ARENA_HAS_ROOM(waiting->arena, shape->cursors, walk->n_cursors, shape->cursors_capacity)) return false;
   subqueue->walk = walk->number;
   cursors_rise(shape->cursors, walk->n_cursors++,
                cursor_at(waiting, subqueue, has_subqueues(waiting) ? subqueue->head : walk->next_entry), NULL);
@@ -568,7 +553,7 @@ static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
   struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
   if (hr__shape_spread(waiting, shape) != HR_OK) return false;
   while (waiting->keys_grow && hr_job_tree_next(&shape->subqueues, listed.key, listed.job, INT64_MAX, &listed))
-    if (relist(waiting, hr__subqueue_listed(waiting, listed), true) != HR_OK) return false;
+    if (relist(waiting, hr__subqueue_of_job(waiting, listed.job), true) != HR_OK) return false;
   return true;
 }
 

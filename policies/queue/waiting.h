@@ -106,13 +106,6 @@ static inline bool hr__quota_tree_keeps_capacity(const struct hr_quota_tree *tre
 
 /* ---- Waiting jobs ----------------------------------------------------------------------------------- */
 
-/* Returns `list` if it has room for one more element, else a larger copy of it; NULL: out of memory. `count`: number of
-   elements. `bytes`: size of an element. `*capacity` is updated. */
-static inline void *hr__ensure_room(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity,
-                                    size_t bytes) {
-  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
-}
-
 /* A subqueue: waiting jobs of one shape that never change their relative order. */
 struct hr__subqueue {
   uint64_t name; /* name of the subqueue, defined by the order */
@@ -367,10 +360,9 @@ static inline struct hr__shape *hr__waiting_first(const struct hr__waiting *wait
   return first;
 }
 
-/* Returns the subqueue of the shape's first job; NULL without subqueues. */
-static inline struct hr__subqueue *hr__waiting_first_subqueue(const struct hr__waiting *waiting,
-                                                              const struct hr__shape *shape) {
-  return waiting->full_key ? waiting->subqueues[waiting->subqueue_of[shape->head.job.id]] : NULL;
+/* Returns the subqueue of a waiting job. Call this only with subqueues. */
+static inline struct hr__subqueue *hr__subqueue_of_job(const struct hr__waiting *waiting, hr_job job) {
+  return waiting->subqueues[waiting->subqueue_of[job.id]];
 }
 
 /* Returns the subqueue after `subqueue` in the list of all listed subqueues of its shape; NULL: `subqueue` is the last
@@ -379,7 +371,7 @@ static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__wa
                                                              const struct hr__subqueue *subqueue) {
   struct hr_job_entry listed = subqueue->listed;
   bool found = hr_job_tree_next(&subqueue->shape->subqueues, listed.key, listed.job, INT64_MAX, &listed);
-  return found ? waiting->subqueues[waiting->subqueue_of[listed.job.id]] : NULL;
+  return found ? hr__subqueue_of_job(waiting, listed.job) : NULL;
 }
 
 /* ---- Subqueues (subqueues.c) --------------------------------------------------------------------------- */
@@ -391,15 +383,6 @@ static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__wa
 /* Returns whether the subqueues of each shape are in a tournament instead of a list. */
 static inline bool hr__has_tournament(const struct hr__waiting *waiting) {
   return waiting->line_of != NULL;
-}
-
-static inline struct hr__subqueue *hr__subqueue_of_job(const struct hr__waiting *waiting, uint32_t job) {
-  return waiting->subqueues[waiting->subqueue_of[job]];
-}
-
-/* Returns the subqueue of an entry of a list. */
-static inline struct hr__subqueue *hr__subqueue_listed(const struct hr__waiting *waiting, struct hr_job_entry listed) {
-  return waiting->subqueues[waiting->subqueue_of[listed.job.id]];
 }
 
 /* Returns the list of the shape that is in use: all listed subqueues, or only the preferred ones. */

@@ -242,15 +242,11 @@ static uint32_t find_shape(const struct hr__rounds *rounds, uint32_t hash, const
 
 /* Appends a shape with a copy of its speeds. Returns its index; HR_NONE: out of memory. */
 static uint32_t add_shape(struct hr__rounds *rounds, uint32_t hash, const struct hr__round_shape *shape) {
-  if (rounds->n_shapes == rounds->shapes_capacity) {
-    struct hr__round_shape *grown =
-        hr_arena_grown(rounds->arena, rounds->shapes, &rounds->shapes_capacity, sizeof *grown);
-    if (!grown) return HR_NONE;
-    rounds->shapes = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(rounds->arena, rounds->shapes, rounds->n_shapes, rounds->shapes_capacity)) return HR_NONE;
   struct hr__round_shape copy = *shape;
-  copy.speed = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *copy.speed);
-  if (!copy.speed || !hr__hash_add(&rounds->by_shape, rounds->arena, hash, rounds->n_shapes)) return HR_NONE;
+  if (!HR__ARENA_NEW(rounds->arena, copy.speed, rounds->n_pools) ||
+      !hr__hash_add(&rounds->by_shape, rounds->arena, hash, rounds->n_shapes))
+    return HR_NONE;
   memcpy(copy.speed, shape->speed, rounds->n_pools * sizeof *copy.speed);
   rounds->shapes[rounds->n_shapes] = copy;
   return rounds->n_shapes++;
@@ -258,11 +254,11 @@ static uint32_t add_shape(struct hr__rounds *rounds, uint32_t hash, const struct
 
 enum hr_status hr__round_shares_init(struct hr__rounds *rounds) {
   struct hr__round_shares *shares = rounds->shares = hr_arena_alloc(rounds->arena, sizeof *shares);
-  rounds->draft = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *rounds->draft);
-  if (!shares || !rounds->draft) return HR_NO_MEMORY;
-  shares->pool_gpus = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *shares->pool_gpus);
-  shares->price = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *shares->price);
-  return shares->pool_gpus && shares->price ? HR_OK : HR_NO_MEMORY;
+  if (!HR__ARENA_NEW(rounds->arena, rounds->draft, rounds->n_pools) || !shares) return HR_NO_MEMORY;
+  return HR__ARENA_NEW(rounds->arena, shares->pool_gpus, rounds->n_pools) &&
+                 HR__ARENA_NEW(rounds->arena, shares->price, rounds->n_pools)
+             ? HR_OK
+             : HR_NO_MEMORY;
 }
 
 static uint32_t weight_of(const struct hr__rounds *rounds, hr_job job) {
@@ -383,11 +379,10 @@ static enum hr_status make_room(struct hr__rounds *rounds) {
   size_t members_capacity = 64, cells;
   while (members_capacity < rounds->n_members) members_capacity *= 2;
   cells = members_capacity * rounds->n_pools;
-  shares->sorted = hr_arena_alloc(rounds->arena, members_capacity * sizeof(*shares->sorted));
-  shares->kinds = hr_arena_alloc(rounds->arena, members_capacity * sizeof *shares->kinds);
-  shares->speed = hr_arena_alloc(rounds->arena, cells * sizeof *shares->speed);
-  shares->share = hr_arena_alloc(rounds->arena, cells * sizeof *shares->share);
-  if (!shares->sorted || !shares->kinds || !shares->speed || !shares->share) return HR_NO_MEMORY;
+  if (!HR__ARENA_NEW(rounds->arena, shares->sorted, members_capacity) ||
+      !HR__ARENA_NEW(rounds->arena, shares->kinds, members_capacity) ||
+      !HR__ARENA_NEW(rounds->arena, shares->speed, cells) || !HR__ARENA_NEW(rounds->arena, shares->share, cells))
+    return HR_NO_MEMORY;
   shares->members_capacity = (uint32_t)members_capacity;
   return HR_OK;
 }
@@ -395,8 +390,7 @@ static enum hr_status make_room(struct hr__rounds *rounds) {
 /* Returns the price in dollars per hour of a GPU that a job requests. If the policy manages nodes, the price of a pool
    that is not elastic is 0, because its nodes are paid for in any case. */
 static double price_of(const struct hr__rounds *rounds, const struct hr_view *view, hr_pool pool) {
-  bool is_elastic = hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
-  if (rounds->manages && !is_elastic) return 0;
+  if (rounds->manages && !hr__pool_is_elastic(rounds->cluster, pool)) return 0;
   double gpu_usd_h = (double)hr_cluster_price_uusd_h(rounds->cluster, pool, view->now_us) / 1e6;
   return gpu_usd_h / (double)hr__rounds_parts(rounds, pool);
 }

@@ -24,6 +24,8 @@
 
 #include "policies/rounds/rounds.h"
 
+#include "policies/kit/params.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,32 +37,17 @@ static const char *const weight_names[] = {"equal", "priority", NULL};
 enum { PARAM_OBJECTIVE, PARAM_ROUND, PARAM_PLACEMENT, PARAM_WEIGHT, PARAM_SLO };
 
 static const struct hr_param params[] = {
-    {.key = "objective",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "max-min",
-     .choices = objective_names,
-     .help =
-         "how the shares of jobs are computed. fair: equal GPU time; max-min: the minimum speed-up of the jobs is "
-         "maximized; makespan: the last job ends as early as possible; cost-slo: deadlines are met at minimum cost"},
-    {.key = "round_s", .type = HR_PARAM_REAL, .fallback = "360", .min = 1, .max = 1e6, .help = "length of a round"},
-    {.key = "placement",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "best-fit",
-     .choices = placement_names,
-     .help = "where a job is placed in its pool. pool: only free GPUs are counted; all other rules choose nodes"},
-    {.key = "weight",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "equal",
-     .choices = weight_names,
-     .help = "fair, max-min: weight of a job. equal: 1; priority: its priority, at least 1",
-     .advanced = true},
-    {.key = "slo",
-     .type = HR_PARAM_REAL,
-     .fallback = "10",
-     .min = 1,
-     .max = 1e6,
-     .help = "cost-slo: target completion time of jobs without a deadline, as a multiple of their estimate",
-     .advanced = true},
+    HR__CHOICE(
+        "objective", "max-min", objective_names, HR__BASIC,
+        "how the shares of jobs are computed. fair: equal GPU time; max-min: the minimum speed-up of the jobs is "
+        "maximized; makespan: the last job ends as early as possible; cost-slo: deadlines are met at minimum cost"),
+    HR__REAL("round_s", "360", 1, 1e6, HR__BASIC, "length of a round"),
+    HR__CHOICE("placement", "best-fit", placement_names, HR__BASIC,
+               "where a job is placed in its pool. pool: only free GPUs are counted; all other rules choose nodes"),
+    HR__CHOICE("weight", "equal", weight_names, HR__ADVANCED,
+               "fair, max-min: weight of a job. equal: 1; priority: its priority, at least 1"),
+    HR__REAL("slo", "10", 1, 1e6, HR__ADVANCED,
+             "cost-slo: target completion time of jobs without a deadline, as a multiple of their estimate"),
     {0}};
 
 static enum hr_status init_capacity(struct hr__rounds *rounds, const struct hr_policy_env *env,
@@ -87,10 +74,10 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                                 .by_priority = env->params[PARAM_WEIGHT].integer == 1};
   rounds->manages = rounds->objective == HR__COST_SLO && hr_cluster_changes(env->cluster) &&
                     strcmp(placement_names[env->params[PARAM_PLACEMENT].integer], "pool") != 0;
-  rounds->member_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof(*rounds->member_of));
-  rounds->spare_milli = hr_arena_alloc(env->arena, rounds->n_pools * sizeof *rounds->spare_milli);
-  rounds->awaited_milli = hr_arena_alloc(env->arena, rounds->n_pools * sizeof *rounds->awaited_milli);
-  if (!rounds->member_of || !rounds->spare_milli || !rounds->awaited_milli) return HR_NO_MEMORY;
+  if (!HR__ARENA_NEW_BY_JOB(env->arena, rounds->member_of, env->jobs->n_jobs) ||
+      !HR__ARENA_NEW(env->arena, rounds->spare_milli, rounds->n_pools) ||
+      !HR__ARENA_NEW(env->arena, rounds->awaited_milli, rounds->n_pools))
+    return HR_NO_MEMORY;
   enum hr_status status = init_capacity(rounds, env, error);
   return status == HR_OK ? hr__round_shares_init(rounds) : status;
 }
@@ -113,13 +100,7 @@ static struct hr__member *new_member(struct hr__rounds *rounds) {
 /* Returns a member to be initialized; NULL: out of memory. Members that have left are stored after the end of the list,
    and their memory is used again. */
 static struct hr__member *take_member(struct hr__rounds *rounds) {
-  if (rounds->n_members == rounds->members_capacity) {
-    struct hr__member **grown =
-        hr_arena_grown(rounds->arena, rounds->members, &rounds->members_capacity, sizeof(*grown));
-    if (!grown) return NULL;
-    rounds->members = grown;
-    for (uint32_t i = rounds->n_members; i < rounds->members_capacity; i++) grown[i] = NULL;
-  }
+  if (!HR__ARENA_HAS_ROOM(rounds->arena, rounds->members, rounds->n_members, rounds->members_capacity)) return NULL;
   struct hr__member **last = &rounds->members[rounds->n_members];
   if (!*last) *last = new_member(rounds);
   return *last;
@@ -177,7 +158,7 @@ static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uin
   if (!rounds->manages) return;
   uint64_t milli = hr__member_shape(rounds, member)->milli;
   if (rounds->spare_milli[pool] < milli) return;
-  if (!member->chosen && !hr__rounds_is_elastic(rounds, (hr_pool){pool})) return;
+  if (!member->chosen && !hr__pool_is_elastic(rounds->cluster, (hr_pool){pool})) return;
   rounds->spare_milli[pool] -= milli;
   if (member->chosen) return;
   member->awaits = pool;
@@ -223,7 +204,7 @@ static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_mov
 static enum hr_status settle_nodes(struct hr__rounds *rounds, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < rounds->n_pools && rounds->manages && status == HR_OK; i++)
-    if (hr__rounds_is_elastic(rounds, (hr_pool){i})) status = settle_pool(rounds, moves, (hr_pool){i});
+    if (hr__pool_is_elastic(rounds->cluster, (hr_pool){i})) status = settle_pool(rounds, moves, (hr_pool){i});
   return status;
 }
 
@@ -254,12 +235,8 @@ static void account_all(struct hr__rounds *rounds, int64_t now_us) {
 /* ---- Order ---------------------------------------------------------------------------------------- */
 
 static bool add_candidate(struct hr__rounds *rounds, struct hr__candidate candidate) {
-  if (rounds->n_candidates == rounds->candidates_capacity) {
-    struct hr__candidate *grown =
-        hr_arena_grown(rounds->arena, rounds->candidates, &rounds->candidates_capacity, sizeof *grown);
-    if (!grown) return false;
-    rounds->candidates = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(rounds->arena, rounds->candidates, rounds->n_candidates, rounds->candidates_capacity))
+    return false;
   rounds->candidates[rounds->n_candidates++] = candidate;
   candidate.member->listed = true;
   return true;

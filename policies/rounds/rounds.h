@@ -159,10 +159,6 @@ static inline const struct hr__round_shape *hr__member_shape(const struct hr__ro
   return &rounds->shapes[member->shape];
 }
 
-static inline bool hr__rounds_is_elastic(const struct hr__rounds *rounds, hr_pool pool) {
-  return hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
-}
-
 /* Returns how many GPUs jobs can request for each GPU of the pool: more than one if GPUs are divided into equal parts.
  */
 static inline uint64_t hr__rounds_parts(const struct hr__rounds *rounds, hr_pool pool) {
@@ -174,7 +170,7 @@ static inline uint64_t hr__rounds_parts(const struct hr__rounds *rounds, hr_pool
    elastic pools that are booting or available. */
 static inline uint64_t hr__rounds_gpus(const struct hr__rounds *rounds, hr_pool pool) {
   uint64_t parts = hr__rounds_parts(rounds, pool);
-  if (!rounds->manages || !hr__rounds_is_elastic(rounds, pool))
+  if (!rounds->manages || !hr__pool_is_elastic(rounds->cluster, pool))
     return hr_cluster_total_milli(rounds->cluster, pool) / HR_WHOLE_GPU_MILLI * parts;
   uint64_t nodes = (uint64_t)hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_UP) +
                    hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING) +

@@ -89,7 +89,7 @@ struct hr__slurm_accounts {
   double *usage;                         /* [count] decayed usage of users; 0 for accounts */
   const struct hr_slurm_assoc **configs; /* [count] NULL: not configured */
   uint32_t *first_jobs;                  /* [count] the first job of an association that is not configured */
-  uint32_t count, capacity;
+  uint32_t count, configs_capacity, jobs_capacity, assocs_capacity;
   struct hr__pair_map users; /* (tenant, user) + 1 -> association */
   struct hr__slurm_tree_scratch scratch;
   bool shares_are_old;                                    /* usage has changed since shares were computed */
@@ -111,7 +111,7 @@ struct hr__slurm_limits {
   struct hr__slurm_use *qos, *assocs; /* by QOS; by association, including the associations below it */
   struct hr__slurm_use *uses;         /* of users and accounts in a QOS, numbered by `pairs` */
   struct hr__pair_map pairs;
-  uint32_t n_uses, capacity;
+  uint32_t capacity;
 };
 
 /* A running job that may be preempted. */
@@ -133,16 +133,12 @@ struct hr__slurm_preemption {
   struct hr__slurm_running *kept; /* scratch: the list of running jobs */
 };
 
-struct hr__slurm_list {
-  uint32_t *jobs, count, capacity;
-};
-
 /* Jobs that are suspended. */
 struct hr__slurm_suspension {
   int64_t *cpu_milli, *kept_milli; /* [n_nodes] `cpu_milli`: the CPUs of each empty node; `kept_milli`: scratch */
-  int64_t *since_us; /* by job: suspension time + 1, or -(resumption time) - 1; 0: never suspended; NULL: off */
-  struct hr__slurm_list jobs; /* in the order of suspension */
-  bool has_chosen;            /* nodes that overlap with suspended jobs are chosen for the next start */
+  int64_t *since_us;        /* by job: suspension time + 1, or -(resumption time) - 1; 0: never suspended; NULL: off */
+  struct hr__job_list jobs; /* in the order of suspension */
+  bool has_chosen;          /* nodes that overlap with suspended jobs are chosen for the next start */
 };
 
 /* For an entry of the queue in a backfill pass: the next entry of its kind (HR_NONE: none), and the shortest time limit
@@ -196,7 +192,8 @@ struct hr__slurm_run {
   struct hr__slurm_rest *rests;   /* [n_queued] */
   struct hr__slurm_planned *planned;
   uint32_t n_queued, queue_capacity;
-  uint32_t *alive, n_alive; /* kinds with a job that may start in this pass; `alive` has room for all kinds */
+  uint32_t *alive, n_alive,
+      alive_capacity; /* kinds with a job that may start in this pass; `alive` has room for all kinds */
   struct hr__slurm_timeline line;
   struct hr__slurm_backfill_limits limits;
   struct hr__slurm_shape found; /* the shape of the last job with a known start */
@@ -221,10 +218,9 @@ struct hr__slurm_run {
   bool stops_over_time; /* OverTimeLimit is set: jobs may be stopped after their limits */
   bool has_gpuless;     /* a waiting job needs no node */
   bool priorities_are_old;
-  struct hr__slurm_list rejects, killed, withdrawn,
-      requeued;                  /* for the next pass: it rejects the jobs of the first
-                                    three lists and adds those of `requeued` to the queue */
-  struct hr__slurm_list delayed; /* requeued jobs that must not start yet, in the order of time */
+  struct hr__job_list rejects, killed, withdrawn, requeued; /* for the next pass: it rejects the jobs of the first
+                                                               three lists and adds those of `requeued` to the queue */
+  struct hr__job_list delayed; /* requeued jobs that must not start yet, in the order of time */
   const struct hr_view *view;
   struct hr_moves *moves;
   enum hr_status status; /* result of the moves of this pass */
@@ -350,7 +346,7 @@ void hr__slurm_stop_over_time(struct hr__slurm_run *run);
 bool hr__slurm_is_cancelled(const struct hr__slurm_run *run, uint32_t job);
 
 /* Appends a job to a list. */
-enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__slurm_list *list, uint32_t job);
+enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__job_list *list, uint32_t job);
 
 /* Adds a job that was stopped to the list of jobs that the next pass adds to the queue. */
 enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_t now_us);

@@ -66,27 +66,22 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
       gpus[first_node(run, p) + n] = pool_spec(run, p)->gpus_per_node;
   for (uint32_t n = 0; n < n_nodes; n++) run->n_gpus += gpus[n];
   if (!hr__slurm_nodes_create(&run->nodes, run->arena, gpus, n_nodes, run->trace->origin_us)) return false;
-  size_t set_bytes = (n_words + 1) * sizeof(uint64_t);
-  run->pool_nodes = hr_arena_alloc(run->arena, run->n_pools * set_bytes);
-  run->set = hr_arena_alloc(run->arena, set_bytes);
-  run->best = hr_arena_alloc(run->arena, set_bytes);
-  run->line.set = hr_arena_alloc(run->arena, set_bytes);
-  run->open_nodes = hr_arena_alloc(run->arena, set_bytes);
-  run->closed_nodes = hr_arena_alloc(run->arena, set_bytes);
+  size_t n = (size_t)n_words + 1;
+  if (!HR__ARENA_NEW(run->arena, run->pool_nodes, run->n_pools * n) || !HR__ARENA_NEW(run->arena, run->set, n) ||
+      !HR__ARENA_NEW(run->arena, run->best, n) || !HR__ARENA_NEW(run->arena, run->line.set, n) ||
+      !HR__ARENA_NEW(run->arena, run->open_nodes, n) || !HR__ARENA_NEW(run->arena, run->closed_nodes, n))
+    return false;
   run->requests = hr_cluster_requests(run->cluster);
   if (run->requests && !limit_nodes(run)) return false;
   if (shares_gpus(run) && !hr__slurm_nodes_share(&run->nodes, run->arena)) return false;
   run->line.n_nodes = n_nodes;
   run->line.n_words = n_words;
-  run->slices = hr_arena_alloc(run->arena, (n_nodes + 1) * sizeof *run->slices);
-  run->spare = hr_arena_alloc(run->arena, (n_nodes + 1) * sizeof(*run->spare));
-  run->priorities = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *run->priorities);
-  run->jobs = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *run->jobs);
-  run->weighed = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *run->weighed);
   run->waiting.arena = run->arena;
   run->sets_are_old = true;
-  return run->pool_nodes && run->set && run->best && run->line.set && run->open_nodes && run->closed_nodes &&
-         run->slices && run->spare && run->jobs && run->weighed && run->priorities;
+  return HR__ARENA_NEW(run->arena, run->slices, n_nodes + 1) && HR__ARENA_NEW(run->arena, run->spare, n_nodes + 1) &&
+         HR__ARENA_NEW_BY_JOB(run->arena, run->priorities, run->trace->n_jobs) &&
+         HR__ARENA_NEW_BY_JOB(run->arena, run->jobs, run->trace->n_jobs) &&
+         HR__ARENA_NEW_BY_JOB(run->arena, run->weighed, run->trace->n_jobs);
 }
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
@@ -134,16 +129,13 @@ static void set_usable(const struct hr__slurm_run *run, const struct hr__slurm_k
 }
 
 static uint32_t add_kind(struct hr__slurm_run *run, struct hr__slurm_kind kind, uint32_t hash) {
-  if (run->n_kinds == run->kind_capacity) {
-    struct hr__slurm_kind *kinds = hr_arena_grown(run->arena, run->kinds, &run->kind_capacity, sizeof *run->kinds);
-    if (!kinds) return HR_NONE;
-    run->kinds = kinds;
-    run->alive = hr_arena_alloc(run->arena, run->kind_capacity * sizeof *run->alive);
-    if (!run->alive) return HR_NONE;
-  }
-  kind.shapes = hr_arena_alloc(run->arena, (run->n_pools + 1) * sizeof *kind.shapes);
-  kind.usable = hr_arena_alloc(run->arena, (run->nodes.n_words + 1) * sizeof *kind.usable);
-  if (!kind.shapes || !kind.usable || !hr__hash_add(&run->kind_numbers, run->arena, hash, run->n_kinds)) return HR_NONE;
+  if (!HR__ARENA_HAS_ROOM(run->arena, run->kinds, run->n_kinds, run->kind_capacity) ||
+      !HR__ARENA_HAS_ROOM(run->arena, run->alive, run->n_kinds, run->alive_capacity))
+    return HR_NONE;
+  if (!HR__ARENA_NEW(run->arena, kind.shapes, run->n_pools + 1) ||
+      !HR__ARENA_NEW(run->arena, kind.usable, run->nodes.n_words + 1) ||
+      !hr__hash_add(&run->kind_numbers, run->arena, hash, run->n_kinds))
+    return HR_NONE;
   set_shapes(run, &kind);
   set_usable(run, &kind);
   run->kinds[run->n_kinds] = kind;
@@ -284,7 +276,8 @@ bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason rea
     const hr_node node = {run->nodes.chosen[i]};
     run->slices[i] = (struct hr_slice){.node = node, .gpu_milli = gpus * 1000};
     if (!run->requests) continue;
-    if (run->nodes.gpu_milli) run->nodes.chosen_gpus[i] = hr__slurm_gpus_on(&run->nodes, &shape, node.id, gpus);
+    if (run->nodes.gpu_milli)
+      run->nodes.chosen_gpus[i] = hr__slurm_first_gpus(&run->nodes, run->nodes.gpu_milli, &shape, node.id, gpus);
     run->slices[i] = hr__slurm_slice(run, job, node.id, run->nodes.gpu_milli ? run->nodes.chosen_gpus[i] : 0);
   }
   const struct hr_placement placement = {hr__slurm_pool_of(run, run->nodes.chosen[0]), shape.nodes, run->slices};
@@ -329,8 +322,7 @@ bool hr__slurm_create_reservations(struct hr__slurm_run *run) {
     run->has_maintenance = run->has_maintenance || hr_cluster_pool_spec(run->cluster, (hr_pool){i})->n_maintenance > 0;
   uint32_t n = run->config ? run->config->n_reservations : 0;
   if (n == 0) return true;
-  run->reserved_nodes = hr_arena_alloc(run->arena, ((size_t)n * run->nodes.n_words + 1) * sizeof *run->reserved_nodes);
-  if (!run->reserved_nodes) return false;
+  if (!HR__ARENA_NEW(run->arena, run->reserved_nodes, (size_t)n * run->nodes.n_words + 1)) return false;
   for (uint32_t r = 0; r < n; r++) {
     const struct hr_slurm_reservation *reservation = &run->config->reservations[r];
     if (reservation->n_nodes == 0) add_nodes(nodes_of(run, r), 0, run->nodes.n_nodes);

@@ -78,9 +78,8 @@ bool hr__slurm_create_limits(struct hr__slurm_run *run) {
       is_used = is_used || value_of(&config->associations[a].limits, &limits[l]) >= 0;
     if (is_used) state->used |= UINT64_C(1) << l;
   }
-  state->qos = hr_arena_alloc(run->arena, (config->n_qos + 1) * sizeof *state->qos);
-  state->assocs = hr_arena_alloc(run->arena, (run->accounts.count + 1) * sizeof *state->assocs);
-  return state->qos && state->assocs;
+  return HR__ARENA_NEW(run->arena, state->qos, config->n_qos + 1) &&
+         HR__ARENA_NEW(run->arena, state->assocs, run->accounts.count + 1);
 }
 
 /* ---- Counters --------------------------------------------------------------------------------------- */
@@ -89,15 +88,9 @@ bool hr__slurm_create_limits(struct hr__slurm_run *run) {
 static struct hr__slurm_use *use_in_qos(struct hr__slurm_run *run, uint32_t qos, uint32_t what, uint32_t name) {
   struct hr__slurm_limits *state = &run->limits_state;
   const struct hr__pair pair = {(uint64_t)qos << 1 | what, name};
-  uint32_t at = hr__pair_map_find(&state->pairs, pair);
-  if (at != HR_NONE) return &state->uses[at];
-  if (state->n_uses == state->capacity) {
-    struct hr__slurm_use *uses = hr_arena_grown(run->arena, state->uses, &state->capacity, sizeof *state->uses);
-    if (!uses) return NULL;
-    state->uses = uses;
-  }
-  if (!hr__pair_map_add(&state->pairs, run->arena, pair, state->n_uses)) return NULL;
-  return &state->uses[state->n_uses++];
+  uint32_t at = hr__pair_map_intern(&state->pairs, run->arena, pair);
+  if (at == HR_NONE || !HR__ARENA_HAS_ROOM(run->arena, state->uses, at, state->capacity)) return NULL;
+  return &state->uses[at];
 }
 
 static uint32_t user_of(const struct hr__slurm_run *run, uint32_t job) {

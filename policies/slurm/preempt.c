@@ -32,25 +32,23 @@ bool hr__slurm_create_preemption(struct hr__slurm_run *run) {
   if (!config || config->preempt_type == HR_SLURM_PREEMPT_NONE) return true;
   struct hr__slurm_preemption *state = &run->preemption;
   size_t n_qos = config->n_qos;
-  state->may_preempt = hr_arena_alloc(run->arena, n_qos * n_qos + 1);
-  for (size_t q = 0; state->may_preempt && q < n_qos; q++)
+  if (!HR__ARENA_NEW(run->arena, state->may_preempt, n_qos * n_qos + 1)) return false;
+  for (size_t q = 0; q < n_qos; q++)
     for (uint32_t i = 0; i < config->qos[q].n_preempt; i++)
       for (size_t other = 0; other < n_qos; other++)
         if (strcmp(config->qos[other].name, config->qos[q].preempt[i].text) == 0)
           state->may_preempt[q * n_qos + other] = true;
   size_t n_gpus = run->requests ? (size_t)run->trace->n_jobs + 1 : 1;
   for (uint32_t n = 0; n < run->nodes.n_nodes; n++) n_gpus += run->nodes.gpus[n];
-  state->candidates = hr_arena_alloc(run->arena, n_gpus * sizeof *state->candidates);
-  state->leaving = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *state->leaving);
-  state->chosen = hr_arena_alloc(run->arena, (run->nodes.n_words + 1) * sizeof *state->chosen);
-  state->hidden = hr_arena_alloc(run->arena, n_gpus * sizeof *state->hidden);
-  state->kept = hr_arena_alloc(run->arena, n_gpus * sizeof *state->kept);
   state->is_on = true;
   if (config->preempt_type == HR_SLURM_PREEMPT_QOS) {
     run->waiting.may_preempt = state->may_preempt;
     run->waiting.n_qos = config->n_qos;
   }
-  return state->may_preempt && state->candidates && state->leaving && state->chosen && state->hidden && state->kept;
+  return HR__ARENA_NEW(run->arena, state->candidates, n_gpus) && HR__ARENA_NEW(run->arena, state->hidden, n_gpus) &&
+         HR__ARENA_NEW(run->arena, state->kept, n_gpus) &&
+         HR__ARENA_NEW(run->arena, state->chosen, run->nodes.n_words + 1) &&
+         HR__ARENA_NEW_BY_JOB(run->arena, state->leaving, run->trace->n_jobs);
 }
 
 /* ---- Candidates ------------------------------------------------------------------------------------- */
@@ -101,7 +99,7 @@ static bool is_candidate(const struct hr__slurm_run *run, uint32_t job, const st
   if (suspends && mode != HR_SLURM_PREEMPT_SUSPEND) return false;
   if (suspends && run->suspension.since_us[running->job] == -run->view->now_us - 1) return false; // resumed now
   if (!suspends && mode != HR_SLURM_PREEMPT_REQUEUE && mode != HR_SLURM_PREEMPT_CANCEL) return false;
-  if (run->trace->flags && run->trace->flags[running->job] & HR_JOB_NOT_INTERRUPTIBLE) return false;
+  if (!hr__is_interruptible(run->trace, (hr_job){running->job})) return false;
   int64_t run_us = run->view->now_us - run->jobs[running->job].start_us;
   if (run_us <= 0 || !hr__slurm_may_be_preempted(run_us, exempt_us(run, running->job))) return false;
   for (uint32_t i = 0; i < running->shape.nodes; i++)
@@ -206,14 +204,8 @@ static void sort_again(struct hr__slurm_run *run, uint32_t n_removed, uint32_t n
 
 /* ---- Jobs that stop ---------------------------------------------------------------------------------- */
 
-enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__slurm_list *list, uint32_t job) {
-  if (list->count == list->capacity) {
-    uint32_t *jobs = hr_arena_grown(run->arena, list->jobs, &list->capacity, sizeof *list->jobs);
-    if (!jobs) return HR_NO_MEMORY;
-    list->jobs = jobs;
-  }
-  list->jobs[list->count++] = job;
-  return HR_OK;
+enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__job_list *list, uint32_t job) {
+  return hr__job_list_add(list, run->arena, (hr_job){job}) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* If the scenario has a section `slurm`, the job may start again only after REQUEUE_DELAY_US, as in Slurm. The job is
@@ -255,8 +247,14 @@ static bool is_over_time(const struct hr__slurm_run *run, const struct hr__slurm
   int64_t over_us = over_time_of(run, running->job);
   if (over_us == HR_UNKNOWN_US || over_us >= HR_SLURM_OVER_TIME_UNLIMITED_US) return false;
   if (hr__slurm_is_suspended(run, running->job)) return false;
-  if (run->trace->flags && run->trace->flags[running->job] & HR_JOB_NOT_INTERRUPTIBLE) return false;
+  if (!hr__is_interruptible(run->trace, (hr_job){running->job})) return false;
   return running->end_us + over_us + STOP_US <= run->view->now_us;
+}
+
+/* Rejects a job that was stopped. */
+static void cancel(struct hr__slurm_run *run, uint32_t job) {
+  if (!hr__slurm_count(run, job, -1, false)) run->status = HR_NO_MEMORY;
+  if (run->status == HR_OK) run->status = hr_moves_reject(run->moves, (hr_job){job}, HR_REASON_KILLED);
 }
 
 static void end_over_time(struct hr__slurm_run *run, uint32_t job) {
@@ -264,8 +262,7 @@ static void end_over_time(struct hr__slurm_run *run, uint32_t job) {
   if (run->status != HR_OK) return;
   hr__slurm_leave(run, job, run->view->now_us);
   if (run->preemption.is_on) run->preemption.leaving[job] = false;
-  if (!hr__slurm_count(run, job, -1, false)) run->status = HR_NO_MEMORY;
-  if (run->status == HR_OK) run->status = hr_moves_reject(run->moves, (hr_job){job}, HR_REASON_KILLED);
+  cancel(run, job);
 }
 
 void hr__slurm_stop_over_time(struct hr__slurm_run *run) {
@@ -324,12 +321,11 @@ static struct hr__slurm_running *running_of(const struct hr__slurm_run *run, uin
 bool hr__slurm_create_suspension(struct hr__slurm_run *run) {
   struct hr__slurm_suspension *state = &run->suspension;
   if (!run->preemption.is_on || !run->nodes.cpu_milli) return true;
-  size_t bytes = ((size_t)run->nodes.n_nodes + 1) * sizeof *state->cpu_milli;
-  state->cpu_milli = hr_arena_alloc(run->arena, bytes);
-  state->kept_milli = hr_arena_alloc(run->arena, bytes);
-  state->since_us = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *state->since_us);
-  if (!state->cpu_milli || !state->kept_milli || !state->since_us) return false;
-  memcpy(state->cpu_milli, run->nodes.cpu_milli, bytes - sizeof *state->cpu_milli);
+  size_t n = run->nodes.n_nodes;
+  if (!HR__ARENA_NEW_BY_JOB(run->arena, state->since_us, run->trace->n_jobs) ||
+      !HR__ARENA_NEW(run->arena, state->cpu_milli, n + 1) || !HR__ARENA_NEW(run->arena, state->kept_milli, n + 1))
+    return false;
+  memcpy(state->cpu_milli, run->nodes.cpu_milli, n * sizeof *state->cpu_milli);
   return true;
 }
 
@@ -436,16 +432,16 @@ static void requeue(struct hr__slurm_run *run, uint32_t job) {
 }
 
 void hr__slurm_resume(struct hr__slurm_run *run) {
-  struct hr__slurm_list *list = &run->suspension.jobs;
+  struct hr__job_list *list = &run->suspension.jobs;
   uint32_t n_kept = 0;
   for (uint32_t i = 0; i < list->count; i++) {
-    uint32_t job = list->jobs[i];
-    const struct hr__slurm_running *running = running_of(run, job);
+    hr_job job = list->jobs[i];
+    const struct hr__slurm_running *running = running_of(run, job.id);
     bool done = run->status == HR_OK && running && (is_on_lost_node(run, running) || may_resume(run, running));
     if (!done)
       list->jobs[n_kept++] = job;
     else if (is_on_lost_node(run, running))
-      requeue(run, job);
+      requeue(run, job.id);
     else
       resume(run, running);
   }
@@ -477,12 +473,10 @@ static bool stop(struct hr__slurm_run *run, uint32_t job) {
   run->status = hr_moves_requeue(run->moves, (hr_job){job}, HR_REASON_PREEMPTED);
   if (run->status != HR_OK) return false;
   hr__slurm_leave(run, job, now_us);
-  if (is_cancelled) {
-    if (!hr__slurm_count(run, job, -1, false)) run->status = HR_NO_MEMORY;
-    if (run->status == HR_OK) run->status = hr_moves_reject(run->moves, (hr_job){job}, HR_REASON_KILLED);
-  } else {
+  if (is_cancelled)
+    cancel(run, job);
+  else
     run->status = hr__slurm_requeue(run, job, now_us);
-  }
   return run->status == HR_OK;
 }
 

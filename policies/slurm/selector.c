@@ -6,6 +6,8 @@
 
 #include "policies/slurm/slurm.h"
 
+#include "base/containers.h"
+
 #include <string.h>
 
 /* The length of the first batch of running jobs. */
@@ -43,17 +45,12 @@ bool hr__slurm_nodes_create(struct hr__slurm_nodes *nodes, struct hr_arena *aren
     if (gpus[n] > nodes->max_gpus) nodes->max_gpus = gpus[n];
   }
   size_t n_counts = (size_t)nodes->max_gpus + 1, n_words = nodes->n_words;
-  nodes->used = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *nodes->used);
-  nodes->chosen = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *nodes->chosen);
-  nodes->future = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *nodes->future);
-  nodes->at_least = hr_arena_alloc(arena, (n_counts * n_words + 1) * sizeof *nodes->at_least);
-  nodes->releases = hr_arena_alloc(arena, (n_counts * n_nodes + 1) * sizeof *nodes->releases);
-  nodes->n_releases = hr_arena_alloc(arena, n_counts * sizeof *nodes->n_releases);
-  nodes->full = hr_arena_alloc(arena, (n_words + 1) * sizeof *nodes->full);
-  nodes->last = hr_arena_alloc(arena, (n_words + 1) * sizeof *nodes->last);
-  nodes->running = hr_arena_alloc(arena, (size_t)(sum + 1) * sizeof *nodes->running);
-  if (!nodes->used || !nodes->chosen || !nodes->future || !nodes->at_least || !nodes->releases || !nodes->n_releases ||
-      !nodes->full || !nodes->last || !nodes->running)
+  if (!HR__ARENA_NEW(arena, nodes->used, n_nodes + 1) || !HR__ARENA_NEW(arena, nodes->chosen, n_nodes + 1) ||
+      !HR__ARENA_NEW(arena, nodes->future, n_nodes + 1) ||
+      !HR__ARENA_NEW(arena, nodes->at_least, n_counts * n_words + 1) ||
+      !HR__ARENA_NEW(arena, nodes->releases, n_counts * n_nodes + 1) ||
+      !HR__ARENA_NEW(arena, nodes->n_releases, n_counts) || !HR__ARENA_NEW(arena, nodes->full, n_words + 1) ||
+      !HR__ARENA_NEW(arena, nodes->last, n_words + 1) || !HR__ARENA_NEW(arena, nodes->running, (size_t)(sum + 1)))
     return false;
   for (uint32_t n = 0; n < n_nodes; n++)
     for (uint32_t g = 0; g <= gpus[n]; g++) at_least(nodes, g)[n / 64] |= UINT64_C(1) << n % 64;
@@ -63,13 +60,10 @@ bool hr__slurm_nodes_create(struct hr__slurm_nodes *nodes, struct hr_arena *aren
 /* ---- CPUs and memory -------------------------------------------------------------------------------- */
 
 bool hr__slurm_nodes_limit(struct hr__slurm_nodes *nodes, struct hr_arena *arena, uint32_t n_jobs) {
-  size_t bytes = ((size_t)nodes->n_nodes + 1) * sizeof *nodes->cpu_milli;
-  nodes->cpu_milli = hr_arena_alloc(arena, bytes);
-  nodes->mem_mib = hr_arena_alloc(arena, bytes);
-  nodes->future_cpu = hr_arena_alloc(arena, bytes);
-  nodes->future_mem = hr_arena_alloc(arena, bytes);
-  nodes->running = hr_arena_alloc(arena, ((size_t)n_jobs + 1) * sizeof *nodes->running);
-  return nodes->cpu_milli && nodes->mem_mib && nodes->future_cpu && nodes->future_mem && nodes->running;
+  size_t n = (size_t)nodes->n_nodes + 1;
+  return HR__ARENA_NEW(arena, nodes->cpu_milli, n) && HR__ARENA_NEW(arena, nodes->mem_mib, n) &&
+         HR__ARENA_NEW(arena, nodes->future_cpu, n) && HR__ARENA_NEW(arena, nodes->future_mem, n) &&
+         HR__ARENA_NEW(arena, nodes->running, (size_t)n_jobs + 1);
 }
 
 /* Whether numbers of free whole GPUs do not suffice to decide on which nodes a job fits: GPUs are shared, or the job
@@ -82,10 +76,9 @@ static bool is_limited(const struct hr__slurm_nodes *nodes, const struct hr__slu
 
 bool hr__slurm_nodes_share(struct hr__slurm_nodes *nodes, struct hr_arena *arena) {
   size_t count = (size_t)nodes->n_nodes * nodes->max_gpus;
-  nodes->gpu_milli = hr_arena_alloc(arena, (count + 1) * sizeof *nodes->gpu_milli);
-  nodes->future_milli = hr_arena_alloc(arena, (count + 1) * sizeof *nodes->future_milli);
-  nodes->chosen_gpus = hr_arena_alloc(arena, ((size_t)nodes->n_nodes + 1) * sizeof *nodes->chosen_gpus);
-  if (!nodes->gpu_milli || !nodes->future_milli || !nodes->chosen_gpus) return false;
+  if (!HR__ARENA_NEW(arena, nodes->gpu_milli, count + 1) || !HR__ARENA_NEW(arena, nodes->future_milli, count + 1) ||
+      !HR__ARENA_NEW(arena, nodes->chosen_gpus, (size_t)nodes->n_nodes + 1))
+    return false;
   for (uint32_t n = 0; n < nodes->n_nodes; n++)
     for (uint32_t g = 0; g < nodes->gpus[n]; g++) nodes->gpu_milli[(size_t)n * nodes->max_gpus + g] = WHOLE_MILLI;
   return true;
@@ -95,9 +88,8 @@ static uint32_t share_of(const struct hr__slurm_shape *shape) {
   return shape->gpu_milli ? shape->gpu_milli : WHOLE_MILLI;
 }
 
-/* Returns the set of the first `gpus` GPUs of a node that have room for a shape, or fewer if fewer have room. */
-static uint64_t first_gpus(const struct hr__slurm_nodes *nodes, const uint16_t *milli,
-                           const struct hr__slurm_shape *shape, uint32_t node, uint32_t gpus) {
+uint64_t hr__slurm_first_gpus(const struct hr__slurm_nodes *nodes, const uint16_t *milli,
+                              const struct hr__slurm_shape *shape, uint32_t node, uint32_t gpus) {
   uint64_t set = 0;
   uint32_t share = share_of(shape), count = 0;
   milli += (size_t)node * nodes->max_gpus;
@@ -109,14 +101,9 @@ static uint64_t first_gpus(const struct hr__slurm_nodes *nodes, const uint16_t *
   return set;
 }
 
-uint64_t hr__slurm_gpus_on(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint32_t node,
-                           uint32_t gpus) {
-  return first_gpus(nodes, nodes->gpu_milli, shape, node, gpus);
-}
-
 static bool has_gpus(const struct hr__slurm_nodes *nodes, const uint16_t *milli, const struct hr__slurm_shape *shape,
                      uint32_t node, uint32_t gpus) {
-  return (uint32_t)__builtin_popcountll(first_gpus(nodes, milli, shape, node, gpus)) == gpus;
+  return (uint32_t)__builtin_popcountll(hr__slurm_first_gpus(nodes, milli, shape, node, gpus)) == gpus;
 }
 
 /* The memory of a running job. If GPUs are shared, the sets of its GPUs precede the numbers of its nodes. */

@@ -92,8 +92,7 @@ static void add_range(struct hr__slurm_run *run, struct hr__slurm_part *part, ui
 }
 
 static bool set_nodes(struct hr__slurm_run *run, struct hr__slurm_part *part) {
-  part->nodes = hr_arena_alloc(run->arena, (run->nodes.n_words + 1) * sizeof *part->nodes);
-  if (!part->nodes) return false;
+  if (!HR__ARENA_NEW(run->arena, part->nodes, run->nodes.n_words + 1)) return false;
   if (!part->config || !part->config->n_nodes) {
     for (uint32_t p = 0; p < run->n_pools; p++)
       add_range(run, part, p, 0, hr_cluster_pool_spec(run->cluster, (hr_pool){p})->nodes);
@@ -117,9 +116,9 @@ static bool set_partitions(struct hr__slurm_run *run) {
   uint32_t n_configured = run->config ? run->config->n_partitions : 0;
   run->n_parts = n_configured ? n_configured : 1;
   run->default_part = n_configured ? HR_NONE : 0;
-  run->parts = hr_arena_alloc(run->arena, run->n_parts * sizeof *run->parts);
-  run->failed_parts = hr_arena_alloc(run->arena, run->n_parts);
-  if (!run->parts || !run->failed_parts) return false;
+  if (!HR__ARENA_NEW(run->arena, run->parts, run->n_parts) ||
+      !HR__ARENA_NEW(run->arena, run->failed_parts, run->n_parts))
+    return false;
   for (uint32_t p = 0; p < run->n_parts; p++) {
     if (n_configured) run->parts[p].config = &run->config->partitions[p];
     if (n_configured && run->parts[p].config->is_default) run->default_part = p;
@@ -171,14 +170,10 @@ static bool set_qos(struct hr__slurm_run *run) {
 static uint32_t add_assoc(struct hr__slurm_run *run, uint32_t parent, const struct hr_slurm_assoc *config,
                           uint32_t first_job, bool is_user) {
   struct hr__slurm_accounts *accounts = &run->accounts;
-  if (accounts->count == accounts->capacity) {
-    uint32_t capacity = accounts->capacity;
-    accounts->configs = hr_arena_grown(run->arena, accounts->configs, &capacity, sizeof(*accounts->configs));
-    uint32_t same = accounts->capacity;
-    accounts->first_jobs = hr_arena_grown(run->arena, accounts->first_jobs, &same, sizeof *accounts->first_jobs);
-    accounts->assocs = hr_arena_grown(run->arena, accounts->assocs, &accounts->capacity, sizeof *accounts->assocs);
-    if (!accounts->assocs || !accounts->configs || !accounts->first_jobs) return HR_NONE;
-  }
+  if (!HR__ARENA_HAS_ROOM(run->arena, accounts->configs, accounts->count, accounts->configs_capacity) ||
+      !HR__ARENA_HAS_ROOM(run->arena, accounts->first_jobs, accounts->count, accounts->jobs_capacity) ||
+      !HR__ARENA_HAS_ROOM(run->arena, accounts->assocs, accounts->count, accounts->assocs_capacity))
+    return HR_NONE;
   accounts->configs[accounts->count] = config;
   accounts->first_jobs[accounts->count] = first_job;
   accounts->assocs[accounts->count] = (struct hr__slurm_assoc){.parent = parent,
@@ -286,18 +281,12 @@ static bool set_associations(struct hr__slurm_run *run) {
   if (!add_configured(run, account_of) || !add_traced(run, account_of)) return false;
   size_t n = (size_t)accounts->count + 2;
   struct hr__slurm_tree_scratch *scratch = &accounts->scratch;
-  accounts->shares = hr_arena_alloc(run->arena, n * sizeof *accounts->shares);
-  accounts->usage = hr_arena_alloc(run->arena, n * sizeof *accounts->usage);
-  scratch->sums = hr_arena_alloc(run->arena, n * sizeof *scratch->sums);
-  scratch->ancestors = hr_arena_alloc(run->arena, n * sizeof *scratch->ancestors);
-  scratch->first = hr_arena_alloc(run->arena, n * sizeof *scratch->first);
-  scratch->members = hr_arena_alloc(run->arena, n * sizeof *scratch->members);
-  scratch->place = hr_arena_alloc(run->arena, n * sizeof *scratch->place);
-  scratch->order = hr_arena_alloc(run->arena, n * sizeof *scratch->order);
   accounts->shares_are_old = true;
   accounts->next_us = first_tick(run);
-  return accounts->shares && accounts->usage && scratch->sums && scratch->ancestors && scratch->first &&
-         scratch->members && scratch->place && scratch->order;
+  return HR__ARENA_NEW(run->arena, accounts->shares, n) && HR__ARENA_NEW(run->arena, accounts->usage, n) &&
+         HR__ARENA_NEW(run->arena, scratch->sums, n) && HR__ARENA_NEW(run->arena, scratch->ancestors, n) &&
+         HR__ARENA_NEW(run->arena, scratch->first, n) && HR__ARENA_NEW(run->arena, scratch->members, n) &&
+         HR__ARENA_NEW(run->arena, scratch->place, n) && HR__ARENA_NEW(run->arena, scratch->order, n);
 }
 
 enum hr_status hr__slurm_set_up(struct hr__slurm_run *run, struct hr_error *error) {

@@ -418,10 +418,10 @@ bool hr__slurm_nodes_limit(struct hr__slurm_nodes *nodes, struct hr_arena *arena
    is exhausted. */
 bool hr__slurm_nodes_share(struct hr__slurm_nodes *nodes, struct hr_arena *arena);
 
-/* Returns the set of the first `gpus` GPUs of a node that have room for a job of this shape now. The job must fit on
-   the node. */
-uint64_t hr__slurm_gpus_on(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint32_t node,
-                           uint32_t gpus);
+/* Returns the set of the first `gpus` GPUs of a node that have room for a job of this shape, or fewer if fewer have
+   room. `milli`: the free thousandths of the GPUs, as in `gpu_milli`. */
+uint64_t hr__slurm_first_gpus(const struct hr__slurm_nodes *nodes, const uint16_t *milli,
+                              const struct hr__slurm_shape *shape, uint32_t node, uint32_t gpus);
 
 /* The size of the memory for the nodes of a running job, in words of 32 bits: the number of each node and, if GPUs are
    shared, the set of its GPUs. */

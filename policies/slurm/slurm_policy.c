@@ -23,6 +23,7 @@
 
 #include "headroom/unstable/systems/systems.h"
 
+#include "policies/kit/params.h"
 #include "policies/slurm/engine.h"
 #include "policies/slurm/slurm.h"
 
@@ -31,21 +32,14 @@
 static const char *const scheduler_names[] = {"backfill", "builtin", NULL};
 static const char *const priority_names[] = {"basic", "trace", "multifactor", NULL};
 
-#define WHOLE(name, value, low, high, words)                                                                           \
-  { .key = (name), .type = HR_PARAM_INTEGER, .fallback = (value), .min = (low), .max = (high), .help = (words) }
+#define WHOLE(name, value, low, high, words) HR__INTEGER(name, value, low, high, HR__BASIC, words)
 
 static const struct hr_param params[] = {
-    {.key = "scheduler",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "backfill",
-     .choices = scheduler_names,
-     .help = "SchedulerType. backfill: with backfill; builtin: strict order without backfill"},
-    {.key = "priority",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "basic",
-     .choices = priority_names,
-     .help = "PriorityType. basic: first come, first served; trace: the priorities of the jobs in the trace; "
-             "multifactor: the weighted factors of the section slurm"},
+    HR__CHOICE("scheduler", "backfill", scheduler_names, HR__BASIC,
+               "SchedulerType. backfill: with backfill; builtin: strict order without backfill"),
+    HR__CHOICE("priority", "basic", priority_names, HR__BASIC,
+               "PriorityType. basic: first come, first served; trace: the priorities of the jobs in the trace; "
+               "multifactor: the weighted factors of the section slurm"),
     WHOLE("bf_interval", "30", 1, 10800, "minimum time between two passes of the backfill scheduler, in seconds"),
     WHOLE("bf_resolution", "60", 1, 3600, "resolution of planned starts, in seconds"),
     WHOLE("bf_window", "1440", 1, 43200, "time that the backfill scheduler plans ahead, in minutes"),
@@ -93,12 +87,9 @@ static bool goes_before(const struct hr__slurm_waiting *waiting, const struct hr
    exhausted. */
 static bool make_room(struct hr__slurm_waiting *waiting) {
   if (waiting->first > 0 && waiting->first + waiting->count < waiting->capacity) return true;
-  if (waiting->count + 2 > waiting->capacity / 2) {
-    struct hr__slurm_entry *all =
-        hr_arena_grown(waiting->arena, waiting->all, &waiting->capacity, sizeof *waiting->all);
-    if (!all) return false;
-    waiting->all = all;
-  }
+  if (waiting->count + 2 > waiting->capacity / 2 &&
+      !HR__ARENA_HAS_ROOM(waiting->arena, waiting->all, waiting->capacity, waiting->capacity))
+    return false;
   uint32_t first = (waiting->capacity - waiting->count) / 2;
   if (waiting->count)
     memmove(waiting->all + first, waiting->all + waiting->first, waiting->count * sizeof *waiting->all);
@@ -455,12 +446,10 @@ static bool make_space(struct hr__slurm_run *run, uint32_t n) {
   while (capacity < n) capacity *= 2;
   struct hr__slurm_timeline *line = &run->line;
   uint32_t max_slots = 2 * capacity + 2;
-  run->queue = hr_arena_alloc(run->arena, capacity * sizeof *run->queue);
-  run->rests = hr_arena_alloc(run->arena, capacity * sizeof *run->rests);
-  run->planned = hr_arena_alloc(run->arena, capacity * sizeof *run->planned);
-  line->slots = hr_arena_alloc(run->arena, max_slots * sizeof *line->slots);
-  line->nodes = hr_arena_alloc(run->arena, ((size_t)max_slots * line->n_words + 1) * sizeof *line->nodes);
-  if (!run->queue || !run->rests || !run->planned || !line->slots || !line->nodes) return false;
+  if (!HR__ARENA_NEW(run->arena, run->queue, capacity) || !HR__ARENA_NEW(run->arena, run->rests, capacity) ||
+      !HR__ARENA_NEW(run->arena, run->planned, capacity) || !HR__ARENA_NEW(run->arena, line->slots, max_slots) ||
+      !HR__ARENA_NEW(run->arena, line->nodes, (size_t)max_slots * line->n_words + 1))
+    return false;
   run->queue_capacity = capacity;
   line->max_slots = max_slots;
   return true;
@@ -484,12 +473,10 @@ static bool create_counters(struct hr__slurm_run *run) {
   line->n_scopes[HR__SLURM_OF_ASSOC] = run->accounts.count;
   for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++) {
     if (!run->limits.max_tests[s]) continue;
-    line->tests[s] = hr_arena_alloc(run->arena, ((size_t)line->n_scopes[s] + 1) * sizeof *line->tests[s]);
-    if (!line->tests[s]) return false;
+    if (!HR__ARENA_NEW(run->arena, line->tests[s], (size_t)line->n_scopes[s] + 1)) return false;
   }
   if (!run->limits.job_part_count_reserve) return true;
-  line->part_reserves = hr_arena_alloc(run->arena, run->n_parts * sizeof *line->part_reserves);
-  return line->part_reserves != NULL;
+  return HR__ARENA_NEW(run->arena, line->part_reserves, run->n_parts);
 }
 
 /* Sets the scopes for which the tests of a job are counted. */
@@ -686,7 +673,8 @@ static enum hr_status enqueue(struct hr__slurm_run *run, const struct hr_view *v
 
 static enum hr_status add_requeued(struct hr__slurm_run *run) {
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < run->requeued.count && status == HR_OK; i++) status = wait_again(run, run->requeued.jobs[i]);
+  for (uint32_t i = 0; i < run->requeued.count && status == HR_OK; i++)
+    status = wait_again(run, run->requeued.jobs[i].id);
   run->requeued.count = 0;
   return status;
 }
@@ -700,8 +688,7 @@ static enum hr_status interrupted(struct hr__slurm_run *run, uint32_t job, int64
 
 /* Handles a waiting job that was withdrawn. The next pass removes it from the queue. */
 static enum hr_status withdraw(struct hr__slurm_run *run, uint32_t job) {
-  for (uint32_t i = 0; i < run->rejects.count; i++)
-    if (run->rejects.jobs[i] == job) return HR_OK;
+  if (hr__job_list_has(&run->rejects, (hr_job){job})) return HR_OK;
   return hr__slurm_count(run, job, -1, false) ? hr__slurm_list_job(run, &run->withdrawn, job) : HR_NO_MEMORY;
 }
 
@@ -770,7 +757,7 @@ static enum hr_status wake_later(struct hr__slurm_run *run) {
     status = wake_at(run, &run->wake_us, next_poll(run));
   if (status == HR_OK && hr__slurm_is_multifactor(run)) status = wake_at(run, &run->tick_us, run->accounts.next_us);
   if (status == HR_OK && run->delayed.count)
-    status = wake_at(run, &run->begin_us, run->jobs[run->delayed.jobs[0]].submit_us);
+    status = wake_at(run, &run->begin_us, run->jobs[run->delayed.jobs[0].id].submit_us);
   int64_t full_us = full_pass(run, run->view->now_us + 1);
   if (status == HR_OK && run->may_do_more && full_us != HR_NEVER_US) status = wake_at(run, &run->full_us, full_us);
   if (status == HR_OK && run->is_queued) status = wake_at(run, &run->asked_us, run->loop_us);
@@ -793,17 +780,11 @@ static bool update_priorities(struct hr__slurm_run *run) {
   return hr__slurm_update_priorities(run, run->accounts.last_us);
 }
 
-static void reject_listed(struct hr__slurm_run *run, struct hr__slurm_list *list, enum hr_reason reason) {
-  for (uint32_t i = 0; i < list->count && run->status == HR_OK; i++)
-    run->status = hr_moves_reject(run->moves, (hr_job){list->jobs[i]}, reason);
-  list->count = 0;
-}
-
 /* Removes the requeued jobs that may start now from the list of delayed jobs, which is in the order of time. */
 static void end_delays(struct hr__slurm_run *run) {
-  struct hr__slurm_list *list = &run->delayed;
+  struct hr__job_list *list = &run->delayed;
   uint32_t n = 0;
-  while (n < list->count && run->jobs[list->jobs[n]].submit_us <= run->view->now_us) n++;
+  while (n < list->count && run->jobs[list->jobs[n].id].submit_us <= run->view->now_us) n++;
   if (n == 0) return;
   list->count -= n;
   memmove(list->jobs, list->jobs + n, list->count * sizeof *list->jobs);
@@ -833,10 +814,10 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   hr__slurm_make_up(run, view->now_us); // a timer event is not a change
   run->status = add_requeued(run);
   hr__slurm_update_sets(run);
-  reject_listed(run, &run->rejects, HR_REASON_POLICY);
-  reject_listed(run, &run->killed, HR_REASON_KILLED);
+  if (run->status == HR_OK) run->status = hr__job_list_reject(&run->rejects, moves, HR_REASON_POLICY);
+  if (run->status == HR_OK) run->status = hr__job_list_reject(&run->killed, moves, HR_REASON_KILLED);
   const bool any_withdrawn = run->withdrawn.count > 0;
-  reject_listed(run, &run->withdrawn, HR_REASON_WITHDRAWN);
+  if (run->status == HR_OK) run->status = hr__job_list_reject(&run->withdrawn, moves, HR_REASON_WITHDRAWN);
   if (any_withdrawn) hr__slurm_waiting_sweep(&run->waiting, run->waiting.count, view->state, HR_JOB_WAITING);
   end_delays(run);
   bool may_stop_more = view->now_us == run->exempt_us && run->waiting.count > 0;

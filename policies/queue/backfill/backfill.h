@@ -120,7 +120,7 @@ struct hr__future {
   struct hr__queue *queue;
   struct hr__cluster_profile profile; /* not used if `windows` is set */
   struct hr__window_plan *windows;
-  int64_t now_us;
+  int64_t now_us; /* without window plans, a plan can be continued at a later time at which everything is as planned */
   /* lower bounds for the starts of jobs in the current plan, by number of the shape */
   struct hr__start_bounds **bounds;
   /* n_plans: number of plans so far; n_classes: number of classes of limits (see length_class), up to the class of the
@@ -141,10 +141,6 @@ enum hr_status hr__future_init(struct hr__future *future, struct hr__queue *queu
    hr__future_end ends the plan. */
 enum hr_status hr__future_begin(struct hr__future *future, int64_t now_us);
 void hr__future_end(struct hr__future *future);
-/* Continues the plan at a later time `now_us`, at which everything is as planned. Not with window plans. */
-static inline void hr__future_advance(struct hr__future *future, int64_t now_us) {
-  future->now_us = now_us;
-}
 /* Writes the earliest time, from now on, at which the demand can be placed, to `*start_us`; HR_NEVER_US: no such time.
    Also writes the placement, which is valid until the next call. */
 enum hr_status hr__future_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t *start_us,

@@ -23,26 +23,18 @@ static struct hr__window_plan *windows_of(const struct hr__queue *queue) {
   return future->windows;
 }
 
-static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                 const struct hr_placement *placement) {
+static enum hr_status job_uses(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                               const struct hr_placement *placement, bool uses) {
+  if (!uses) {
+    hr__window_plan_remove_job(windows_of(queue), job, placement);
+    return HR_OK;
+  }
   struct hr_need need = hr__need_of(queue, job);
   int64_t end_us = hr__expected_end_us(queue, view, job);
   return hr__window_plan_add_job(windows_of(queue), job, &need, placement, end_us) ? HR_OK : HR_NO_MEMORY;
 }
 
-static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
-  (void)view;
-  hr__window_plan_remove_job(windows_of(queue), event->job, event->placement);
-  return HR_OK;
-}
-
-static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                const struct hr_placement *from, const struct hr_placement *to) {
-  hr__window_plan_remove_job(windows_of(queue), job, from);
-  return job_starts(queue, view, job, to);
-}
-
-static const struct hr__listener listener = {.job_starts = job_starts, .job_stops = job_stops, .job_moves = job_moves};
+static const struct hr__listener listener = {.job_uses = job_uses};
 
 /* ---- Future capacity: bounds ------------------------------------------------------------------------ */
 
@@ -78,10 +70,7 @@ static int64_t class_begin(uint32_t class) {
 /* Returns the bounds of a shape. Bounds of a previous plan are reset. NULL: out of memory. */
 static struct hr__start_bounds *bounds_of(struct hr__future *future, const struct hr__shape *shape) {
   struct hr_arena *arena = future->queue->arena;
-  while (shape->number >= future->bounds_capacity) {
-    future->bounds = hr_arena_grown(arena, future->bounds, &future->bounds_capacity, sizeof(*future->bounds));
-    if (!future->bounds) return NULL;
-  }
+  if (!HR__ARENA_HAS_ROOM(arena, future->bounds, shape->number, future->bounds_capacity)) return NULL;
   struct hr__start_bounds *bounds = future->bounds[shape->number];
   if (!bounds) bounds = future->bounds[shape->number] = hr_arena_alloc(arena, sizeof *bounds);
   if (!bounds) return NULL;
@@ -450,11 +439,10 @@ enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_prof
   cluster_profile->n_pools = hr_cluster_pools(cluster_profile->cluster);
   hr_pool last = {cluster_profile->n_pools - 1};
   cluster_profile->n_bins = first_bin(cluster_profile, last) + pool_bins(cluster_profile, last);
-  cluster_profile->profiles = hr_arena_alloc(arena, cluster_profile->n_bins * sizeof *cluster_profile->profiles);
-  cluster_profile->per_bin = hr_arena_alloc(arena, cluster_profile->n_bins * sizeof *cluster_profile->per_bin);
-  cluster_profile->index = hr_arena_alloc(arena, cluster_profile->n_pools * sizeof(*cluster_profile->index));
-  cluster_profile->free_gpus = hr_arena_alloc(arena, cluster_profile->n_pools * sizeof *cluster_profile->free_gpus);
-  if (!cluster_profile->profiles || !cluster_profile->per_bin || !cluster_profile->index || !cluster_profile->free_gpus)
+  if (!HR__ARENA_NEW(arena, cluster_profile->profiles, cluster_profile->n_bins) ||
+      !HR__ARENA_NEW(arena, cluster_profile->per_bin, cluster_profile->n_bins) ||
+      !HR__ARENA_NEW(arena, cluster_profile->index, cluster_profile->n_pools) ||
+      !HR__ARENA_NEW(arena, cluster_profile->free_gpus, cluster_profile->n_pools))
     return HR_NO_MEMORY;
   for (uint32_t i = 0; cluster_profile->rule != HR_PLACE_POOL && i < cluster_profile->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(cluster_profile->cluster, (hr_pool){i});
@@ -713,12 +701,9 @@ int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, 
 /* ---- Reservations ----------------------------------------------------------------------------------- */
 
 static bool grow_reservations(struct hr__reservations *all) {
-  struct hr_arena *arena = all->arena;
-  all->reservation =
-      hr__ensure_room(arena, all->reservation, all->n_reservations, &all->made_capacity, sizeof *all->reservation);
-  all->heap = hr__ensure_room(arena, all->heap, all->n_reservations, &all->heap_capacity, sizeof *all->heap);
-  all->due = hr__ensure_room(arena, all->due, all->n_reservations, &all->due_capacity, sizeof *all->due);
-  return all->reservation && all->heap && all->due;
+  return HR__ARENA_HAS_ROOM(all->arena, all->reservation, all->n_reservations, all->made_capacity) &&
+         HR__ARENA_HAS_ROOM(all->arena, all->heap, all->n_reservations, all->heap_capacity) &&
+         HR__ARENA_HAS_ROOM(all->arena, all->due, all->n_reservations, all->due_capacity);
 }
 
 static bool is_earlier(const void *self, uint32_t a, uint32_t b) {
@@ -744,11 +729,9 @@ bool hr__reservations_add(struct hr__reservations *all, const struct hr__reserva
   added->pool = placement->pool;
   added->first_slice = all->n_slices;
   added->n_slices = placement->n_slices;
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    all->slices = hr__ensure_room(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
-    if (!all->slices) return false;
-    all->slices[all->n_slices++] = placement->slices[i];
-  }
+  if (!HR__ARENA_HAS_ROOM_FOR(all->arena, all->slices, all->n_slices + placement->n_slices, all->slices_capacity))
+    return false;
+  for (uint32_t i = 0; i < placement->n_slices; i++) all->slices[all->n_slices++] = placement->slices[i];
   numbers_rise(all->heap, all->n_heap++, all->n_reservations++, all);
   return true;
 }

@@ -38,11 +38,6 @@ static inline void profile_count_gpus(const struct hr_placement *placement, uint
     per_bin[hr__profile_bin(placement, i)] += placement->slices[i].gpu_milli / 1000;
 }
 
-/* Removes all reservations. */
-static inline void reservations_clear(struct hr__reservations *all) {
-  all->n_reservations = all->n_heap = all->n_due = all->n_slices = 0;
-}
-
 /* Returns the i-th due reservation, and its placement. */
 static inline const struct hr__reservation *reservations_due(const struct hr__reservations *all, uint32_t i,
                                                              struct hr_placement *placement) {
@@ -138,8 +133,7 @@ static struct hr__partial_plan *partial_plan_create(struct hr__queue *queue, str
   if (!plan) return NULL;
   *plan =
       (struct hr__partial_plan){.queue = queue, .future = future, .can_keep = can_keep, .pending.arena = env->arena};
-  plan->reserved_in = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *plan->reserved_in);
-  return plan->reserved_in ? plan : NULL;
+  return HR__ARENA_NEW_BY_JOB(env->arena, plan->reserved_in, env->jobs->n_jobs) ? plan : NULL;
 }
 
 static const struct hr_job_entry before_all = {INT64_MIN, {0}, 0};
@@ -182,9 +176,7 @@ static bool add_level(struct hr__partial_plan *plan, const struct plan_level *le
   uint32_t first = levels_up_to(plan, level->until_us + 1), end = first;
   while (end < plan->n_levels && !hr__entry_before(level->before, plan->levels[end].before)) end++;
   if (end == first) {
-    plan->levels =
-        hr__ensure_room(plan->queue->arena, plan->levels, plan->n_levels, &plan->levels_capacity, sizeof *plan->levels);
-    if (!plan->levels) return false;
+    if (!HR__ARENA_HAS_ROOM(plan->queue->arena, plan->levels, plan->n_levels, plan->levels_capacity)) return false;
   }
   memmove(plan->levels + first + 1, plan->levels + end, (plan->n_levels - end) * sizeof *plan->levels);
   plan->levels[first] = *level;
@@ -193,9 +185,7 @@ static bool add_level(struct hr__partial_plan *plan, const struct plan_level *le
 }
 
 static bool push_goal(struct hr__partial_plan *plan, struct hr_job_entry before, int64_t until_us) {
-  plan->goals =
-      hr__ensure_room(plan->queue->arena, plan->goals, plan->n_goals, &plan->goals_capacity, sizeof *plan->goals);
-  if (!plan->goals) return false;
+  if (!HR__ARENA_HAS_ROOM(plan->queue->arena, plan->goals, plan->n_goals, plan->goals_capacity)) return false;
   plan->goals[plan->n_goals++] = (struct plan_level){before, until_us};
   return true;
 }
@@ -224,14 +214,6 @@ static struct hr__shape *first_of(const struct hr__partial_plan *plan, const str
 }
 
 /* ---- Partial plans: goals --------------------------------------------------------------------------- */
-
-static bool make_room(const struct hr__partial_plan *plan, struct plan_cursor **cursors, uint32_t *capacity) {
-  while (plan->queue->waiting.n_shapes > *capacity) {
-    *cursors = hr_arena_grown(plan->queue->arena, *cursors, capacity, sizeof(**cursors));
-    if (!*cursors) return false;
-  }
-  return true;
-}
 
 /* Begins a walk over the jobs that must be examined for a goal: the open jobs that are not too long to start before the
    goal. Jobs that precede the job `before` of a level with at least the time of the goal are omitted. */
@@ -306,22 +288,16 @@ static enum hr_status achieve(struct hr__partial_plan *plan, struct hr_job_entry
 
 /* ---- Partial plans: candidates ---------------------------------------------------------------------- */
 
-static bool needs_nothing(const struct hr__queue *queue, const struct hr__shape *shape) {
-  struct hr_need need = hr__need(queue, shape->gpus, shape->kind);
-  return hr_need_is_empty(queue->cluster, &need);
-}
-
 /* Returns an upper bound for the limit of a job of the shape that can start now. */
-static int64_t longest_now(struct hr__partial_plan *plan, const struct hr__shape *shape) {
-  if (needs_nothing(plan->queue, shape)) return INT64_MAX;
-  struct hr_need need = hr__need(plan->queue, shape->gpus, shape->kind);
-  return hr__future_longest(plan->future, &need);
+static int64_t longest_now(struct hr__future *future, const struct hr__shape *shape) {
+  struct hr_need need = hr__need(future->queue, shape->gpus, shape->kind);
+  return hr_need_is_empty(future->queue->cluster, &need) ? INT64_MAX : hr__future_longest(future, &need);
 }
 
 /* Finds the first job of the shape after `after` that may start now. */
 static void find_candidate(struct hr__partial_plan *plan, struct hr__shape *shape, struct hr_job_entry after) {
   struct plan_cursor *candidate = &plan->candidates[shape->number];
-  candidate->longest_us = longest_now(plan, shape);
+  candidate->longest_us = longest_now(plan->future, shape);
   candidate->found = false;
   if (candidate->longest_us > 0) find_next(plan, shape, after, candidate);
 }
@@ -333,7 +309,7 @@ static struct hr__shape *first_candidate(struct hr__partial_plan *plan) {
   while ((shape = first_of(plan, plan->candidates))) {
     const struct plan_cursor *candidate = &plan->candidates[shape->number];
     bool waits = plan->reserved_in[candidate->job.job.id] != plan->number;
-    if (waits && candidate->job.value <= longest_now(plan, shape)) return shape;
+    if (waits && candidate->job.value <= longest_now(plan->future, shape)) return shape;
     find_candidate(plan, shape, candidate->job);
   }
   return NULL;
@@ -347,7 +323,7 @@ static enum hr_status try_candidate(struct hr__partial_plan *plan, struct hr__sh
   struct hr__future_demand demand = demand_of(queue, shape, reservation.job.value);
   struct hr_placement placement = {0};
   enum hr_status status;
-  if (needs_nothing(queue, shape)) {
+  if (hr_need_is_empty(queue->cluster, &demand.need)) {
     status = start_planned(queue, view, moves, shape, reservation.job, &placement);
   } else {
     status = achieve(plan, reservation.job, view->now_us + demand.length_us, view, moves);
@@ -363,9 +339,10 @@ static enum hr_status try_candidate(struct hr__partial_plan *plan, struct hr__sh
 static enum hr_status partial_plan_start_jobs(struct hr__partial_plan *plan, const struct hr_view *view,
                                               struct hr_moves *moves) {
   struct hr__queue *queue = plan->queue;
+  uint32_t n_shapes = queue->waiting.n_shapes;
   enum hr_status status = HR_OK;
-  if (!make_room(plan, &plan->walks, &plan->walks_capacity) ||
-      !make_room(plan, &plan->candidates, &plan->candidates_capacity))
+  if (!HR__ARENA_HAS_ROOM_FOR(queue->arena, plan->walks, n_shapes, plan->walks_capacity) ||
+      !HR__ARENA_HAS_ROOM_FOR(queue->arena, plan->candidates, n_shapes, plan->candidates_capacity))
     return HR_NO_MEMORY;
   for (uint32_t i = 0; i < queue->waiting.n_active; i++)
     find_candidate(plan, hr__active_shape(&queue->waiting, i), before_all);
@@ -392,7 +369,7 @@ static enum hr_status partial_plan_start_jobs(struct hr__partial_plan *plan, con
 
 /* Begins a new plan. The caller has begun the plan of the future, and calls partial_plan_start_jobs next. */
 static void partial_plan_begin(struct hr__partial_plan *plan) {
-  reservations_clear(&plan->pending);
+  plan->pending.n_reservations = plan->pending.n_heap = plan->pending.n_due = plan->pending.n_slices = 0;
   plan->n_levels = plan->n_goals = 0;
   plan->number++;
 }
@@ -422,28 +399,9 @@ static bool remembers_too_many(const struct hr__partial_plan *plan, const struct
    it to now. Resets plan->kept, which partial_plan_start_jobs sets again. */
 static bool partial_plan_continues(struct hr__partial_plan *plan, const struct hr_view *view) {
   bool continues = is_as_planned(plan, view->now_us) && !remembers_too_many(plan, view);
-  if (continues) hr__future_advance(plan->future, view->now_us);
+  if (continues) plan->future->now_us = view->now_us;
   plan->kept = false;
   return continues;
-}
-
-/* ---- Partial plans: events -------------------------------------------------------------------------- */
-
-/* These functions report events to the plan: a job begins to wait with this key; a job stops; any other event that was
-   not planned. */
-static void partial_plan_job_waits(struct hr__partial_plan *plan, struct hr_job_entry job) {
-  if (plan->n_levels > 0 && hr__entry_before(job, plan->levels[plan->n_levels - 1].before)) plan->kept = false;
-}
-
-static void partial_plan_job_stops(struct hr__partial_plan *plan, const struct hr_view *view,
-                                   const struct hr_event *event) {
-  int64_t limit_us = hr_trace_limit_us(plan->queue->trace, event->job);
-  int64_t planned_us = view->attempt_us[event->job.id] + (limit_us > 0 ? limit_us : 1);
-  if (event->kind != HR_EVENT_END || view->now_us != planned_us) plan->kept = false;
-}
-
-static void partial_plan_drop(struct hr__partial_plan *plan) {
-  plan->kept = false;
 }
 
 /* ---- Conservative backfilling ----------------------------------------------------------------------- */
@@ -466,25 +424,17 @@ struct hr__batches {
 };
 
 static bool add_job(struct hr__batches *batches, struct hr_job_entry job) {
-  batches->jobs =
-      hr__ensure_room(batches->arena, batches->jobs, batches->batch.n_jobs, &batches->jobs_capacity, sizeof job);
-  if (!batches->jobs) return false;
+  if (!HR__ARENA_HAS_ROOM(batches->arena, batches->jobs, batches->batch.n_jobs, batches->jobs_capacity)) return false;
   batches->jobs[batches->batch.n_jobs++] = job;
   return true;
-}
-
-static bool batches_make_room(struct hr__batches *batches) {
-  if (batches->waiting->n_active <= batches->walks_capacity) return true;
-  batches->walks_capacity = 2 * batches->waiting->n_active;
-  batches->walks = hr_arena_alloc(batches->arena, batches->walks_capacity * sizeof *batches->walks);
-  return batches->walks != NULL;
 }
 
 /* Begins at the first job in order. */
 static enum hr_status batches_begin(struct hr__batches *batches) {
   struct hr__waiting *waiting = batches->waiting;
   batches->n_walks = 0;
-  if (!batches_make_room(batches)) return HR_NO_MEMORY;
+  if (!HR__ARENA_HAS_ROOM_FOR(batches->arena, batches->walks, waiting->n_active, batches->walks_capacity))
+    return HR_NO_MEMORY;
   for (uint32_t i = 0; i < waiting->n_active; i++) {
     struct hr__shape *shape = hr__active_shape(waiting, i);
     struct hr__walk *walk = &batches->walks[batches->n_walks];
@@ -561,12 +511,8 @@ struct planner {
 /* ---- Shapes that could start a job now -------------------------------------------------------------- */
 
 static bool shape_may_start(struct planner *planner, uint32_t i) {
-  const struct hr__queue *queue = planner->future.queue;
   const struct hr__walk *walk = &planner->batches.walks[i];
-  const struct hr__shape *shape = walk->shape;
-  struct hr_need need = hr__need(queue, shape->gpus, shape->kind);
-  bool is_empty = hr_need_is_empty(queue->cluster, &need);
-  int64_t window = is_empty ? INT64_MAX : hr__future_longest(&planner->future, &need);
+  int64_t window = longest_now(&planner->future, walk->shape);
   return window > 0 && hr__walk_has(walk, window);
 }
 
@@ -622,9 +568,7 @@ static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__fut
 /* Makes reservations for the jobs of a batch, in order. `*started`: set if some of these jobs were started. */
 static enum hr_status reserve_batch(struct hr__queue *queue, const struct hr__batch *batch, const struct hr_view *view,
                                     struct hr_moves *moves, bool *started) {
-  struct hr__future_demand demand = {.shape = batch->shape,
-                                     .need = hr__need(queue, batch->shape->gpus, batch->shape->kind),
-                                     .length_us = batch->value > 0 ? batch->value : 1};
+  struct hr__future_demand demand = demand_of(queue, batch->shape, batch->value);
   struct equal_jobs equal = {batch->shape, 0, batch->n_jobs};
   *started = hr_need_is_empty(queue->cluster, &demand.need) && batch->n_jobs > 0;
   if (*started) return start_all(queue, view, moves, &equal, &(struct hr_placement){0});
@@ -690,23 +634,29 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
 
 /* ---- Events that end a kept plan -------------------------------------------------------------------- */
 
-static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+static struct hr__partial_plan *partial_plan_of(const struct hr__queue *queue) {
   const struct planner *planner = queue->backfill_state;
-  partial_plan_job_waits(planner->partial, (struct hr_job_entry){queue->order->key(queue, view, job), job, 0});
+  return planner->partial;
+}
+
+static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct hr__partial_plan *plan = partial_plan_of(queue);
+  struct hr_job_entry entry = {queue->order->key(queue, view, job), job, 0};
+  if (plan->n_levels > 0 && hr__entry_before(entry, plan->levels[plan->n_levels - 1].before)) plan->kept = false;
   return HR_OK;
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
-  const struct planner *planner = queue->backfill_state;
-  partial_plan_job_stops(planner->partial, view, event);
+  int64_t limit_us = hr_trace_limit_us(queue->trace, event->job);
+  int64_t planned_us = view->attempt_us[event->job.id] + (limit_us > 0 ? limit_us : 1);
+  if (event->kind != HR_EVENT_END || view->now_us != planned_us) partial_plan_of(queue)->kept = false;
   return HR_OK;
 }
 
 static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   (void)job;
-  const struct planner *planner = queue->backfill_state;
-  partial_plan_drop(planner->partial);
+  partial_plan_of(queue)->kept = false;
   return HR_OK;
 }
 

@@ -85,34 +85,25 @@ bool hr__carbon_stops_jobs(const struct hr_policy_env *env) {
 
 /* ---- The heap ----------------------------------------------------------------------------------------- */
 
-static bool is_before(struct due a, struct due b) {
+static bool is_before(const void *self, struct due a, struct due b) {
+  (void)self;
   return a.at_us != b.at_us ? a.at_us < b.at_us : a.job < b.job;
 }
+
+HR__HEAP(dues, struct due, is_before)
 
 static bool push(struct hr__queue *queue, hr_job job, int64_t at_us) {
   struct hr__carbon *carbon = queue->carbon;
   carbon->due_us[job.id] = at_us;
   if (at_us == HR_NEVER_US) return true;
-  struct due *heap =
-      hr__ensure_room(queue->arena, carbon->heap, carbon->n_heap, &carbon->heap_capacity, sizeof *carbon->heap);
-  if (!heap) return false;
-  carbon->heap = heap;
-  uint32_t i = carbon->n_heap++;
-  struct due entry = {at_us, job.id};
-  for (; i > 0 && is_before(entry, heap[(i - 1) / 2]); i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-  heap[i] = entry;
+  if (!HR__ARENA_HAS_ROOM(queue->arena, carbon->heap, carbon->n_heap, carbon->heap_capacity)) return false;
+  dues_rise(carbon->heap, carbon->n_heap++, (struct due){at_us, job.id}, NULL);
   return true;
 }
 
 static void pop(struct hr__carbon *carbon) {
-  struct due *heap = carbon->heap, entry = heap[--carbon->n_heap];
-  uint32_t n = carbon->n_heap, i = 0;
-  for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
-    if (child + 1 < n && is_before(heap[child + 1], heap[child])) child++;
-    if (!is_before(heap[child], entry)) break;
-    heap[i] = heap[child];
-  }
-  if (n) heap[i] = entry;
+  struct due last = carbon->heap[--carbon->n_heap];
+  dues_sink(carbon->heap, carbon->n_heap, last, NULL);
 }
 
 /* Returns the first valid entry; NULL: none. */
@@ -419,11 +410,8 @@ static enum hr_status note_freed(struct hr__queue *queue, const struct hr_view *
                                  const struct hr_placement *placement, uint64_t gpus) {
   struct hr__carbon *carbon = queue->carbon;
   if (!carbon->early || carbon->lag_us == 0 || !is_paid(queue, placement->pool)) return HR_OK;
-  struct freed *freed =
-      hr__ensure_room(queue->arena, carbon->freed, carbon->n_freed, &carbon->freed_capacity, sizeof *freed);
-  if (!freed) return HR_NO_MEMORY;
-  carbon->freed = freed;
-  freed[carbon->n_freed++] = (struct freed){view->now_us, placement->pool, gpus};
+  if (!HR__ARENA_HAS_ROOM(queue->arena, carbon->freed, carbon->n_freed, carbon->freed_capacity)) return HR_NO_MEMORY;
+  carbon->freed[carbon->n_freed++] = (struct freed){view->now_us, placement->pool, gpus};
   return HR_OK;
 }
 
@@ -478,10 +466,7 @@ enum hr_status hr__carbon_end_pass(struct hr__queue *queue, const struct hr_view
     int64_t seen_us = carbon->freed[carbon->first_freed].at_us + carbon->lag_us;
     if (seen_us < next_us) next_us = seen_us;
   }
-  bool pending = carbon->wake_us > view->now_us && carbon->wake_us <= next_us;
-  if (next_us == HR_NEVER_US || pending) return HR_OK;
-  carbon->wake_us = next_us;
-  return hr_moves_wake_at(moves, next_us);
+  return hr__wake(&carbon->wake_us, view, moves, next_us);
 }
 
 bool hr__carbon_explains(const struct hr__queue *queue, hr_job job, struct hr_wait_reason *wait) {
@@ -535,30 +520,19 @@ static void set_averages(struct hr__carbon *carbon, const struct hr_policy_env *
 
 static bool set_columns(struct hr__carbon *carbon, const struct hr_policy_env *env) {
   uint32_t n = env->jobs->n_jobs;
-  carbon->due_us = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->due_us);
-  carbon->next = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->next);
-  carbon->previous = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->previous);
-  carbon->held = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->held);
-  carbon->pool = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->pool);
-  if (!carbon->due_us || !carbon->next || !carbon->previous || !carbon->held || !carbon->pool) return false;
+  if (!HR__ARENA_NEW_BY_JOB(env->arena, carbon->due_us, n) || !HR__ARENA_NEW_BY_JOB(env->arena, carbon->next, n) ||
+      !HR__ARENA_NEW_BY_JOB(env->arena, carbon->previous, n) || !HR__ARENA_NEW_BY_JOB(env->arena, carbon->held, n) ||
+      !HR__ARENA_NEW_BY_JOB(env->arena, carbon->pool, n))
+    return false;
   if (!interrupts(carbon)) return true;
-  carbon->slots = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->slots);
-  carbon->forced_us = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->forced_us);
-  carbon->since_us = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->since_us);
-  return carbon->slots && carbon->forced_us && carbon->since_us;
+  return HR__ARENA_NEW_BY_JOB(env->arena, carbon->slots, n) && HR__ARENA_NEW_BY_JOB(env->arena, carbon->forced_us, n) &&
+         HR__ARENA_NEW_BY_JOB(env->arena, carbon->since_us, n);
 }
 
 static bool set_pools(struct hr__carbon *carbon, const struct hr_policy_env *env) {
   uint32_t n = carbon->n_pools = hr_cluster_pools(env->cluster);
-  carbon->series = hr_arena_alloc(env->arena, n * sizeof *carbon->series);
-  carbon->noisy = hr_arena_alloc(env->arena, n * sizeof *carbon->noisy);
-  carbon->begin_us = hr_arena_alloc(env->arena, n * sizeof *carbon->begin_us);
-  if (!carbon->series || !carbon->noisy || !carbon->begin_us) return false;
-  for (uint32_t i = 0; i < n; i++) {
-    carbon->series[i] = carbon->noisy[i] = NULL;
-    carbon->begin_us[i] = 0;
-  }
-  return true;
+  return HR__ARENA_NEW(env->arena, carbon->series, n) && HR__ARENA_NEW(env->arena, carbon->noisy, n) &&
+         HR__ARENA_NEW(env->arena, carbon->begin_us, n);
 }
 
 static struct hr__carbon read_params(const struct hr_policy_env *env, enum hr__carbon_rule rule) {
@@ -603,6 +577,7 @@ enum hr_status hr__carbon_create(struct hr__queue *queue, const struct hr_policy
                  "set 'cluster.carbon'");
 }
 
-void hr__carbon_destroy(struct hr__queue *queue) {
+void hr__carbon_destroy(void *self) {
+  const struct hr__queue *queue = self;
   for (uint32_t i = 0; queue->carbon && i < queue->carbon->n_pools; i++) hr_series_destroy(queue->carbon->noisy[i]);
 }

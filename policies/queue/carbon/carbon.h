@@ -121,8 +121,8 @@ int64_t hr__carbon_next(const struct hr_series *series, const struct hr__carbon_
 /* Creates queue->carbon if the rule makes jobs wait. HR_BAD_INPUT: no pool has a carbon intensity, but the rule needs
    it. */
 enum hr_status hr__carbon_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error);
-/* Frees what hr__carbon_create has allocated outside the arena. */
-void hr__carbon_destroy(struct hr__queue *queue);
+/* The function `destroy` of the policy. Frees what hr__carbon_create has allocated outside the arena. */
+void hr__carbon_destroy(void *self);
 /* Called when a job begins to wait: the job is held, or added to the queue. Without queue->carbon, it is added. */
 enum hr_status hr__carbon_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Adds a job to the queue if it is held. */

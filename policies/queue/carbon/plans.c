@@ -108,11 +108,7 @@ int64_t hr__carbon_best_rate(const struct hr__carbon_job *given) {
 /* ---- Parts of a series ------------------------------------------------------------------------------ */
 
 static bool add_part(struct hr__carbon_parts *parts, struct hr__carbon_part part) {
-  if (parts->count == parts->capacity) {
-    struct hr__carbon_part *grown = hr_arena_grown(parts->arena, parts->at, &parts->capacity, sizeof *grown);
-    if (!grown) return false;
-    parts->at = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(parts->arena, parts->at, parts->count, parts->capacity)) return false;
   parts->at[parts->count++] = part;
   return true;
 }

@@ -46,15 +46,10 @@ static uint32_t hash_of(const struct hr_need *need) {
 
 static uint32_t add_demand(struct hr__queue *queue, const struct hr_need *need) {
   struct hr__market *market = queue->market;
-  struct hr__market_demand *demands =
-      hr__ensure_room(queue->arena, market->demands, market->n_demands, &market->demands_capacity, sizeof *demands);
-  if (!demands) return HR_NONE;
-  market->demands = demands;
-  uint32_t *active = hr__ensure_room(queue->arena, market->active_demands, market->n_demands,
-                                     &market->active_demands_capacity, sizeof *active);
-  if (!active) return HR_NONE;
-  market->active_demands = active;
-  demands[market->n_demands] =
+  if (!HR__ARENA_HAS_ROOM(queue->arena, market->demands, market->n_demands, market->demands_capacity)) return HR_NONE;
+  if (!HR__ARENA_HAS_ROOM(queue->arena, market->active_demands, market->n_demands, market->active_demands_capacity))
+    return HR_NONE;
+  market->demands[market->n_demands] =
       (struct hr__market_demand){.need = *need,
                                  .is_single = hr_placer_is_single(queue->placer, need->gpus, need->accept_class),
                                  .may_use_spot = may_use_spot(queue, need->accept_class)};
@@ -154,9 +149,8 @@ static bool count_in(void *self, struct hr_job_entry entry) {
   struct hr__market *market = queue->market;
   if (market->demand_of[entry.job.id] == HR_NONE) return true;
   if (!hr__quota_allows(queue, entry.job)) return false;
-  market->counted =
-      hr__ensure_room(queue->arena, market->counted, market->n_counted, &market->counted_capacity, sizeof(hr_job));
-  if (!market->counted) return false;
+  market->failed = !HR__ARENA_HAS_ROOM(queue->arena, market->counted, market->n_counted, market->counted_capacity);
+  if (market->failed) return false;
   market->counted[market->n_counted++] = entry.job;
   struct hr__market_demand *demand = &market->demands[market->demand_of[entry.job.id]];
   demand->held--;
@@ -177,7 +171,7 @@ static bool count_held(struct hr__queue *queue) {
   for (uint32_t i = 0; i < queue->waiting.n_active_subqueues; i++)
     hr_job_tree_each(&queue->waiting.active_subqueues[i]->jobs, NULL, count_in, queue);
   for (uint32_t i = 0; i < market->n_counted; i++) hr__quota_uncount(queue, market->counted[i]);
-  return market->counted || market->n_counted == 0;
+  return !market->failed;
 }
 
 /* Updates the numbers of impatient and of held jobs of each demand. False: out of memory. */
@@ -193,11 +187,9 @@ static bool count_demands(struct hr__queue *queue, int64_t now_us) {
    memory. */
 static bool returning_add(struct hr__queue *queue, hr_job job, hr_pool pool) {
   struct hr__market *market = queue->market;
-  struct hr__returning_job *returning = hr__ensure_room(queue->arena, market->returning, market->n_returning,
-                                                        &market->returning_capacity, sizeof *returning);
-  if (!returning) return false;
-  market->returning = returning;
-  returning[market->n_returning++] = (struct hr__returning_job){job, pool};
+  if (!HR__ARENA_HAS_ROOM(queue->arena, market->returning, market->n_returning, market->returning_capacity))
+    return false;
+  market->returning[market->n_returning++] = (struct hr__returning_job){job, pool};
   market->returning_at[job.id] = market->n_returning;
   return true;
 }
@@ -275,8 +267,7 @@ static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *vi
   enum hr_status status = hr_moves_preempt(moves, job, HR_REASON_POLICY);
   if (status == HR_OK) status = hr_moves_start(moves, job, to, HR_REASON_IN_ORDER);
   queue->freed = true;
-  HR__NOTIFY(queue, status, job_moves, view, job, &from, to);
-  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
+  return status == HR_OK ? hr__queue_job_moves(queue, view, job, &from, to) : status;
 }
 
 /* Returns whether the share of spot nodes remains within its maximum if `more_spot` spot nodes are added and
@@ -530,10 +521,7 @@ static enum hr_status request_wake(struct hr__queue *queue, const struct hr_view
   if (market->retry_us <= view->now_us) market->retry_us = HR_NEVER_US;
   if (market->retry_us < market->due_us) market->due_us = market->retry_us;
   if (market->due_us < next_us) next_us = market->due_us;
-  bool pending = market->wake_us > view->now_us && market->wake_us <= next_us;
-  if (next_us == HR_NEVER_US || pending) return HR_OK;
-  market->wake_us = next_us;
-  return hr_moves_wake_at(moves, next_us);
+  return hr__wake(&market->wake_us, view, moves, next_us);
 }
 
 /* Returns whether nodes may have to be acquired or released now although no event has occurred since the last pass. */
@@ -582,11 +570,6 @@ enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *vi
 
 /* ---- Construction --------------------------------------------------------------------------------- */
 
-static uint32_t n_nodes(const struct hr_cluster *cluster) {
-  hr_pool last = {hr_cluster_pools(cluster) - 1};
-  return hr_cluster_first_node(cluster, last).id + hr_cluster_pool_spec(cluster, last)->nodes;
-}
-
 static const struct hr__listener listener = {.job_waits = job_waits,
                                              .job_starts = job_starts,
                                              .job_rejected = job_rejected,
@@ -609,17 +592,14 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   uint32_t n_jobs = queue->trace->n_jobs;
   *market = (struct hr__market){
       .limits = *limits, .n_pools = (uint32_t)n_pools, .due_us = HR_NEVER_US, .retry_us = HR_NEVER_US};
-  market->demand_of = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->demand_of);
-  market->patience_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->patience_us);
-  market->stable_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->stable_us);
-  market->idle_us = hr_arena_alloc(queue->arena, n_nodes(queue->cluster) * sizeof *market->idle_us);
-  market->spare = hr_arena_alloc(queue->arena, n_pools * sizeof *market->spare);
-  market->room = hr_arena_alloc(queue->arena, n_pools * sizeof *market->room);
-  market->kind = hr_arena_alloc(queue->arena, n_pools * sizeof *market->kind);
-  market->returning_at = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->returning_at);
-  bool all = market->returning_at && market->demand_of && market->patience_us && market->stable_us && market->idle_us &&
-             market->spare && market->room && market->kind;
-  if (!all) return false;
+  if (!HR__ARENA_NEW_BY_JOB(queue->arena, market->demand_of, n_jobs) ||
+      !HR__ARENA_NEW_BY_JOB(queue->arena, market->patience_us, n_jobs) ||
+      !HR__ARENA_NEW_BY_JOB(queue->arena, market->returning_at, n_jobs) ||
+      !HR__ARENA_NEW(queue->arena, market->idle_us, hr__n_nodes(queue->cluster)) ||
+      !HR__ARENA_NEW(queue->arena, market->stable_us, n_pools) ||
+      !HR__ARENA_NEW(queue->arena, market->spare, n_pools) || !HR__ARENA_NEW(queue->arena, market->room, n_pools) ||
+      !HR__ARENA_NEW(queue->arena, market->kind, n_pools))
+    return false;
   for (uint32_t i = 0; i < n_pools; i++)
     market->kind[i] = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->market.market;
   /* Capacity that is available at the start of the run counts as stable. */

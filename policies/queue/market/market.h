@@ -110,6 +110,7 @@ struct hr__market {
   uint32_t *returning_at; /* by job: index in `returning` + 1; 0: not in the list */
   hr_job *counted;        /* buffer of count_held: the jobs that quotas would admit */
   uint32_t n_counted, counted_capacity;
+  bool failed; /* memory was exhausted in count_held */
 };
 
 /* Returns the demand of a waiting job; NULL: the job needs no node. */

@@ -194,16 +194,15 @@ static bool counted_could_acquire(const struct hr__queue *queue, const struct hr
 
 static bool create_levels(struct hr__node_levels *levels, struct hr_arena *arena, uint32_t gpus_per_node) {
   levels->shape = hr__bitset_shape(gpus_per_node + 1);
-  levels->count = hr_arena_alloc(arena, ((size_t)gpus_per_node + 1) * sizeof *levels->count);
-  levels->used = hr_arena_alloc(arena, levels->shape.n_words * sizeof *levels->used);
-  return levels->count && levels->used;
+  return HR__ARENA_NEW(arena, levels->count, (size_t)gpus_per_node + 1) &&
+         HR__ARENA_NEW(arena, levels->used, levels->shape.n_words);
 }
 
 bool hr__counted_supply_create(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
-  market->gpus_per_node = hr_arena_alloc(queue->arena, market->n_pools * sizeof *market->gpus_per_node);
-  market->levels = hr_arena_alloc(queue->arena, market->n_pools * sizeof *market->levels);
-  if (!market->gpus_per_node || !market->levels) return false;
+  if (!HR__ARENA_NEW(queue->arena, market->gpus_per_node, market->n_pools) ||
+      !HR__ARENA_NEW(queue->arena, market->levels, market->n_pools))
+    return false;
   for (uint32_t i = 0; i < market->n_pools; i++) {
     market->gpus_per_node[i] = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->gpus_per_node;
     if (!create_levels(&market->levels[i], queue->arena, market->gpus_per_node[i])) return false;
@@ -261,14 +260,11 @@ static bool append_nodes(struct hr__queue *queue, hr_pool pool, uint32_t count) 
   uint32_t number = next_off(queue, pool, supply->first_off[pool.id]);
   if (number != HR_NONE) supply->first_off[pool.id] = number;
   for (uint32_t i = 0; i < count && number != HR_NONE; i++) {
-    struct pool_node *booting =
-        hr__ensure_room(queue->arena, supply->booting, supply->n_booting, &supply->booting_capacity, sizeof *booting);
-    if (!booting) {
+    if (!HR__ARENA_HAS_ROOM(queue->arena, supply->booting, supply->n_booting, supply->booting_capacity)) {
       supply->failed = true;
       return false;
     }
-    supply->booting = booting;
-    booting[supply->n_booting++] = (struct pool_node){pool, {first + number}};
+    supply->booting[supply->n_booting++] = (struct pool_node){pool, {first + number}};
     number = next_off(queue, pool, number + 1);
   }
   return true;
@@ -315,20 +311,12 @@ static bool placed_end(struct hr__queue *queue) {
 /* Stores a placement for placed_end. False: out of memory. */
 static bool store(struct hr__queue *queue, const struct hr_need *need, const struct hr_placement *placement) {
   struct hr__placed_supply *supply = queue->market->placed;
-  struct placed *placed =
-      hr__ensure_room(queue->arena, supply->placed, supply->n_placed, &supply->placed_capacity, sizeof *placed);
-  if (!placed) return false;
-  supply->placed = placed;
+  if (!HR__ARENA_HAS_ROOM(queue->arena, supply->placed, supply->n_placed, supply->placed_capacity)) return false;
   uint32_t first = supply->n_slices;
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    struct hr_slice *slices =
-        hr__ensure_room(queue->arena, supply->slices, first + i, &supply->slices_capacity, sizeof *slices);
-    if (!slices) return false;
-    supply->slices = slices;
-    slices[first + i] = placement->slices[i];
-  }
-  supply->n_slices = first + placement->n_slices;
-  placed[supply->n_placed++] = (struct placed){*need, placement->pool, first, placement->n_slices};
+  supply->n_slices += placement->n_slices;
+  if (!HR__ARENA_HAS_ROOM_FOR(queue->arena, supply->slices, supply->n_slices, supply->slices_capacity)) return false;
+  for (uint32_t i = 0; i < placement->n_slices; i++) supply->slices[first + i] = placement->slices[i];
+  supply->placed[supply->n_placed++] = (struct placed){*need, placement->pool, first, placement->n_slices};
   return true;
 }
 
@@ -478,12 +466,7 @@ static uint32_t placed_empty_nodes(const struct hr__queue *queue, uint32_t pool)
 void hr__placed_supply_job_changes(struct hr__queue *queue, hr_job job, const struct hr_placement *placement,
                                    bool starts) {
   const struct hr__placed_supply *supply = queue->market->placed;
-  if (!supply->is_planned) return;
-  struct hr_need need = hr__need_of(queue, job);
-  if (starts)
-    hr_capacity_take(supply->capacity, &need, placement);
-  else
-    hr_capacity_give(supply->capacity, &need, placement);
+  if (supply->is_planned) hr__count_in(queue, supply->capacity, job, placement, starts);
 }
 
 void hr__placed_supply_node_changes(struct hr__queue *queue, const struct hr_event *event) {
@@ -499,10 +482,9 @@ bool hr__placed_supply_create(struct hr__queue *queue) {
   struct hr__placed_supply *supply = hr_arena_alloc(queue->arena, sizeof *supply);
   if (!supply) return false;
   *supply = (struct hr__placed_supply){.capacity = queue->capacity, .is_planned = !queue->by_gpu};
-  supply->first_off = hr_arena_alloc(queue->arena, queue->market->n_pools * sizeof *supply->first_off);
   if (supply->is_planned) supply->capacity = hr_capacity_create(queue->capacities);
   queue->market->placed = supply;
-  return supply->capacity && supply->first_off;
+  return supply->capacity && HR__ARENA_NEW(queue->arena, supply->first_off, queue->market->n_pools);
 }
 
 /* ---- Selection ----------------------------------------------------------------------------------------- */

@@ -37,13 +37,18 @@ struct hr__service_queue {
 
 enum { MAX_SERVICE_QUEUES = 14 };
 
-/* The service of all jobs. */
+/* The service of all jobs: the state of the order las, and the beginning of the state of gittins. */
 struct hr__service {
-  const int64_t *threshold_us; /* [n_thresholds]: GPU-microseconds, in non-decreasing order, at most INT64_MAX / 1000 */
+  /* [n_thresholds]: GPU-microseconds, in non-decreasing order, at most INT64_MAX / 1000 */
+  int64_t threshold_us[MAX_SERVICE_QUEUES - 1];
   uint32_t n_thresholds;
+  uint32_t rank[MAX_SERVICE_QUEUES]; /* by service queue: its place in the order */
   struct hr__standing *jobs;
   struct hr_arena *arena;
   struct hr__service_queue queues[MAX_SERVICE_QUEUES]; /* [n_thresholds + 1]; jobs of the last one do not cross */
+  double promote;                                      /* only for las */
+  int64_t *promotion_us;         /* by job: time at which it is promoted if it still waits; NULL without promotion */
+  struct hr_job_tree promotions; /* waiting jobs, sorted by promotion_us */
 };
 
 /*
@@ -81,12 +86,15 @@ static int64_t service_end_of(int64_t key) {
   return key | LAST_MOMENT;
 }
 
-/* Initializes the service of all jobs. False: out of memory. */
-static bool service_init(struct hr__service *service, struct hr__queue *queue, const int64_t *threshold_us,
-                         uint32_t n_thresholds) {
-  *service = (struct hr__service){.threshold_us = threshold_us, .n_thresholds = n_thresholds, .arena = queue->arena};
-  service->jobs = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *service->jobs);
-  return service->jobs != NULL;
+/* Creates the state of the order, which begins with the service of all jobs and has `bytes` bytes. The caller sets the
+   thresholds. NULL: out of memory. */
+static void *create_state(struct hr__queue *queue, size_t bytes, uint32_t n_thresholds) {
+  struct hr__service *service = queue->order_state = hr_arena_alloc(queue->arena, bytes);
+  if (!service) return NULL;
+  service->n_thresholds = n_thresholds;
+  service->arena = queue->arena;
+  for (uint32_t i = 0; i < MAX_SERVICE_QUEUES; i++) service->rank[i] = i;
+  return HR__ARENA_NEW_BY_JOB(queue->arena, service->jobs, queue->trace->n_jobs) ? service : NULL;
 }
 
 /* Sets the service of a job to 0, and puts the job into the first service queue. */
@@ -114,11 +122,7 @@ static bool service_start(struct hr__service *service, const struct hr__queue *q
   if (standing->crossing_us == HR_NEVER_US) return true;
   struct hr__service_queue *in = &service->queues[standing->queue];
   if (in->n_crossings == 0 || milli > in->max_milli) in->max_milli = milli;
-  if (in->n_crossings == in->capacity) {
-    struct hr__crossing *grown = hr_arena_grown(service->arena, in->crossings, &in->capacity, sizeof *grown);
-    if (!grown) return false;
-    in->crossings = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(service->arena, in->crossings, in->n_crossings, in->capacity)) return false;
   crossing_heap_rise(in->crossings, in->n_crossings++, (struct hr__crossing){standing->crossing_us, job.id}, service);
   return true;
 }
@@ -191,7 +195,8 @@ static bool all_need_passes(const struct hr__queue *queue) {
    depends. For the jobs in service queue i, let `needed` be the first queue from i on with crossings that need a pass.
    No job of queue i leaves queue `needed` before the first crossing of queue i, plus the time that the job with the
    most GPUs takes for the service between the upper thresholds of the two queues. */
-static int64_t service_next_us(const struct hr__service *service, const struct hr__queue *queue, const uint32_t *rank) {
+static int64_t service_next_us(const struct hr__service *service, const struct hr__queue *queue) {
+  const uint32_t *rank = service->rank;
   bool all = all_need_passes(queue);
   int64_t next_us = HR_NEVER_US;
   uint32_t waiting = 0; /* bit mask of the ranks with waiting jobs */
@@ -224,125 +229,111 @@ enum { N_THRESHOLDS = 2 };
 /* longer than any wait, in microseconds */
 #define NEVER_WAITED 4e18
 
-struct las {
-  struct hr__service service;
-  int64_t threshold_us[N_THRESHOLDS];
-  double promote;
-  int64_t *promotion_us;         /* by job: time at which it is promoted if it still waits; NULL without promotion */
-  struct hr_job_tree promotions; /* waiting jobs, sorted by promotion_us */
-};
-
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
-  struct las *las = hr_arena_alloc(env->arena, sizeof *las);
+  struct hr__service *las = create_state(queue, sizeof *las, N_THRESHOLDS);
   if (!las) return HR_NO_MEMORY;
-  queue->order_state = las;
   las->threshold_us[0] = hr__queue_param_us(env, "las_threshold_1_s");
   las->threshold_us[1] = hr__queue_param_us(env, "las_threshold_2_s");
   if (las->threshold_us[1] < las->threshold_us[0])
     return hr_fail(error, HR_BAD_INPUT, "parameter 'las_threshold_2_s': must be at least 'las_threshold_1_s'");
   las->promote = hr__queue_param(env, "las_promote")->real;
   las->promotions.store = queue->waiting.store;
-  if (!service_init(&las->service, queue, las->threshold_us, N_THRESHOLDS)) return HR_NO_MEMORY;
   if (las->promote <= 0) return HR_OK;
-  las->promotion_us = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *las->promotion_us);
-  return las->promotion_us ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW_BY_JOB(env->arena, las->promotion_us, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
 }
 
-static int64_t key_of(const struct las *las, hr_job job) {
-  const struct hr__standing *standing = &las->service.jobs[job.id];
-  return service_key(standing->queue, standing->entered_us);
+static int64_t running_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  const struct hr__service *service = queue->order_state;
+  const struct hr__standing *standing = &service->jobs[job.id];
+  return service_key(service->rank[standing->queue], standing->entered_us);
 }
 
 /* ---- Promotion ------------------------------------------------------------------------------------ */
 
 /* Computes when the waiting job will be promoted, and adds it to las->promotions. A job that has never run is not
    promoted, and a job that has not run since its last promotion is not promoted again. False: out of memory. */
-static bool plan_promotion(struct las *las, const struct hr_view *view, hr_job job) {
-  double patience_us = las->promote * (double)las->service.jobs[job.id].held_us;
+static bool plan_promotion(struct hr__service *las, const struct hr_view *view, hr_job job) {
+  double patience_us = las->promote * (double)las->jobs[job.id].held_us;
   las->promotion_us[job.id] = HR_NEVER_US;
   if (patience_us <= 0 || patience_us + (double)view->now_us > NEVER_WAITED) return true;
   las->promotion_us[job.id] = view->now_us + (int64_t)patience_us + 1;
   return hr_job_tree_insert(&las->promotions, (struct hr_job_entry){las->promotion_us[job.id], job, 0});
 }
 
-static void cancel_promotion(struct las *las, hr_job job) {
+static void cancel_promotion(struct hr__service *las, hr_job job) {
   if (las->promotion_us && las->promotion_us[job.id] != HR_NEVER_US)
     hr_job_tree_remove(&las->promotions, las->promotion_us[job.id], job);
 }
 
+/* Called when a waiting job starts, is promoted or is rejected. */
+static void stop_waiting(struct hr__service *service, hr_job job) {
+  cancel_promotion(service, job);
+  service_leave(service, job);
+}
+
 static enum hr_status promote(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  struct las *las = queue->order_state;
-  int64_t old_key = key_of(las, job);
-  cancel_promotion(las, job);
+  struct hr__service *las = queue->order_state;
+  int64_t old_key = running_key(queue, view, job);
+  stop_waiting(las, job);
   las->promotion_us[job.id] = HR_NEVER_US;
-  service_leave(&las->service, job);
-  service_begin(&las->service, job, view->now_us);
-  service_wait(&las->service, job);
+  service_begin(las, job, view->now_us);
+  service_wait(las, job);
   return hr__queue_rekey(queue, view, job, old_key);
 }
 
-/* ---- Events --------------------------------------------------------------------------------------- */
+/* ---- Events of both orders ------------------------------------------------------------------------- */
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  struct las *las = queue->order_state;
+  struct hr__service *service = queue->order_state;
   bool is_new = view->attempt_us[job.id] == HR_NEVER_US;
-  if (is_new) service_begin(&las->service, job, view->now_us);
-  service_wait(&las->service, job);
-  return !las->promotion_us || plan_promotion(las, view, job) ? HR_OK : HR_NO_MEMORY;
+  if (is_new) service_begin(service, job, view->now_us);
+  service_wait(service, job);
+  return !service->promotion_us || plan_promotion(service, view, job) ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  stop_waiting(queue->order_state, job);
+  return HR_OK;
 }
 
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
   (void)placement;
-  struct las *las = queue->order_state;
-  cancel_promotion(las, job);
-  service_leave(&las->service, job);
-  return service_start(&las->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
-}
-
-static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  (void)view;
-  struct las *las = queue->order_state;
-  cancel_promotion(las, job);
-  service_leave(&las->service, job);
-  return HR_OK;
+  stop_waiting(queue->order_state, job);
+  return service_start(queue->order_state, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
-  struct las *las = queue->order_state;
-  return service_stop(&las->service, queue, view, event->job) ? HR_OK : HR_NO_MEMORY;
+  return service_stop(queue->order_state, queue, view, event->job) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- Pass ----------------------------------------------------------------------------------------- */
+/* ---- Passes of both orders ------------------------------------------------------------------------- */
 
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
-  struct las *las = queue->order_state;
+  struct hr__service *service = queue->order_state;
   struct hr_job_entry due;
   enum hr_status status = HR_OK;
   hr_job job;
   for (;;) {
-    if (!service_cross(&las->service, queue, view, &job)) return HR_NO_MEMORY;
+    if (!service_cross(service, queue, view, &job)) return HR_NO_MEMORY;
     if (job.id == HR_NONE) break;
-    status = hr__preemption_rekey(queue, view, job, key_of(las, job));
+    status = hr__preemption_rekey(queue, view, job, running_key(queue, view, job));
     if (status != HR_OK) return status;
   }
-  while (status == HR_OK && hr_job_tree_first(&las->promotions, &due) && due.key <= view->now_us)
+  while (status == HR_OK && hr_job_tree_first(&service->promotions, &due) && due.key <= view->now_us)
     status = promote(queue, view, due.job);
   return status;
 }
 
 static enum hr_status end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
-  const struct las *las = queue->order_state;
+  const struct hr__service *service = queue->order_state;
   struct hr_job_entry due;
-  static const uint32_t rank[N_THRESHOLDS + 1] = {0, 1, 2};
-  int64_t next_us = queue->preemptor ? service_next_us(&las->service, queue, rank) : HR_NEVER_US;
-  if (hr_job_tree_first(&las->promotions, &due) && due.key < next_us) next_us = due.key;
-  return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, moves, next_us) : HR_OK;
-}
-
-static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  (void)view;
-  return key_of(queue->order_state, job);
+  if (!hr__waiting_any(&queue->waiting)) return HR_OK;
+  int64_t next_us = queue->preemptor ? service_next_us(service, queue) : HR_NEVER_US;
+  if (hr_job_tree_first(&service->promotions, &due) && due.key < next_us) next_us = due.key;
+  return hr__queue_wake(queue, view, moves, next_us);
 }
 
 static int64_t running_bound(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting) {
@@ -354,8 +345,8 @@ static int64_t running_bound(struct hr__queue *queue, const struct hr_view *view
 static const struct hr__listener listener = {
     .job_waits = job_waits, .job_starts = job_starts, .job_rejected = job_rejected, .job_stops = job_stops};
 
-const struct hr__order hr__order_las = {.key = key,
-                                        .running_key = key,
+const struct hr__order hr__order_las = {.key = running_key,
+                                        .running_key = running_key,
                                         .running_bound = running_bound,
                                         .create = create,
                                         .listener = &listener,
@@ -387,10 +378,8 @@ enum { N_LEVELS = MAX_SERVICE_QUEUES, FIRST_BITS = 6, BITS_PER_LEVEL = 2, FIRST_
 
 struct gittins {
   struct hr__service service;
-  int64_t threshold_us[N_LEVELS - 1];
   double count[N_LEVELS], sum_s[N_LEVELS]; /* finished jobs by level: number, and sum of service in GPU-seconds */
   uint64_t n_finished, next_update;
-  uint32_t rank[N_LEVELS];
 };
 
 static double begin_s(uint32_t level) {
@@ -399,13 +388,12 @@ static double begin_s(uint32_t level) {
 
 static enum hr_status gittins_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
   (void)error;
-  struct gittins *gittins = hr_arena_alloc(env->arena, sizeof *gittins);
+  (void)env;
+  struct gittins *gittins = create_state(queue, sizeof *gittins, N_LEVELS - 1);
   if (!gittins) return HR_NO_MEMORY;
-  queue->order_state = gittins;
   gittins->next_update = FIRST_FINISHED;
-  for (uint32_t i = 0; i < N_LEVELS; i++) gittins->rank[i] = i;
-  for (uint32_t i = 1; i < N_LEVELS; i++) gittins->threshold_us[i - 1] = (int64_t)begin_s(i) * HR_SECOND_US;
-  return service_init(&gittins->service, queue, gittins->threshold_us, N_LEVELS - 1) ? HR_OK : HR_NO_MEMORY;
+  for (uint32_t i = 1; i < N_LEVELS; i++) gittins->service.threshold_us[i - 1] = (int64_t)begin_s(i) * HR_SECOND_US;
+  return HR_OK;
 }
 
 /* ---- The index ------------------------------------------------------------------------------------ */
@@ -434,8 +422,8 @@ static bool compute_ranks(struct gittins *gittins) {
   for (uint32_t i = 0; i < N_LEVELS; i++) {
     uint32_t rank = 0;
     for (uint32_t k = 0; k < N_LEVELS; k++) rank += index[k] > index[i] || (index[k] == index[i] && k < i);
-    changed = changed || gittins->rank[i] != rank;
-    gittins->rank[i] = rank;
+    changed = changed || gittins->service.rank[i] != rank;
+    gittins->service.rank[i] = rank;
   }
   return changed;
 }
@@ -448,45 +436,13 @@ static void learn(struct gittins *gittins, const struct hr__queue *queue, hr_job
   gittins->n_finished++;
 }
 
-/* ---- Events --------------------------------------------------------------------------------------- */
-
-static enum hr_status gittins_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  struct gittins *gittins = queue->order_state;
-  if (view->attempt_us[job.id] == HR_NEVER_US) service_begin(&gittins->service, job, view->now_us);
-  service_wait(&gittins->service, job);
-  return HR_OK;
-}
-
-static enum hr_status gittins_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                         const struct hr_placement *placement) {
-  (void)placement;
-  struct gittins *gittins = queue->order_state;
-  service_leave(&gittins->service, job);
-  return service_start(&gittins->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
-}
-
-static enum hr_status gittins_job_rejected(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  (void)view;
-  struct gittins *gittins = queue->order_state;
-  service_leave(&gittins->service, job);
-  return HR_OK;
-}
+/* ---- Events and passes ------------------------------------------------------------------------------- */
 
 static enum hr_status gittins_job_stops(struct hr__queue *queue, const struct hr_view *view,
                                         const struct hr_event *event) {
-  struct gittins *gittins = queue->order_state;
-  if (!service_stop(&gittins->service, queue, view, event->job)) return HR_NO_MEMORY;
-  if (event->kind == HR_EVENT_END) learn(gittins, queue, event->job);
-  return HR_OK;
-}
-
-/* ---- Pass ----------------------------------------------------------------------------------------- */
-
-static int64_t running_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  (void)view;
-  const struct gittins *gittins = queue->order_state;
-  const struct hr__standing *standing = &gittins->service.jobs[job.id];
-  return service_key(gittins->rank[standing->queue], standing->entered_us);
+  enum hr_status status = job_stops(queue, view, event);
+  if (status == HR_OK && event->kind == HR_EVENT_END) learn(queue->order_state, queue, event->job);
+  return status;
 }
 
 static enum hr_status update_ranks(struct hr__queue *queue, const struct hr_view *view) {
@@ -498,46 +454,31 @@ static enum hr_status update_ranks(struct hr__queue *queue, const struct hr_view
 }
 
 static enum hr_status gittins_begin_pass(struct hr__queue *queue, const struct hr_view *view) {
-  struct gittins *gittins = queue->order_state;
-  enum hr_status status = HR_OK;
-  hr_job job;
-  for (;;) {
-    if (!service_cross(&gittins->service, queue, view, &job)) return HR_NO_MEMORY;
-    if (job.id == HR_NONE) break;
-    status = hr__preemption_rekey(queue, view, job, running_key(queue, view, job));
-    if (status != HR_OK) return status;
-  }
-  return gittins->n_finished >= gittins->next_update ? update_ranks(queue, view) : HR_OK;
-}
-
-static enum hr_status gittins_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   const struct gittins *gittins = queue->order_state;
-  if (!hr__waiting_any(&queue->waiting) || !queue->preemptor) return HR_OK;
-  return hr__queue_wake(queue, view, moves, service_next_us(&gittins->service, queue, gittins->rank));
+  enum hr_status status = begin_pass(queue, view);
+  return status == HR_OK && gittins->n_finished >= gittins->next_update ? update_ranks(queue, view) : status;
 }
 
 /* The jobs of one level form a subqueue. */
 static uint64_t subqueue(const struct hr__queue *queue, hr_job job) {
-  const struct gittins *gittins = queue->order_state;
-  return gittins->service.jobs[job.id].queue;
+  const struct hr__service *service = queue->order_state;
+  return service->jobs[job.id].queue;
 }
 
 static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   const struct hr__queue *queue = self;
-  const struct gittins *gittins = queue->order_state;
-  return service_key(gittins->rank[subqueue->name], entry.key);
+  const struct hr__service *service = queue->order_state;
+  return service_key(service->rank[subqueue->name], entry.key);
 }
 
 static int64_t gittins_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
-  const struct gittins *gittins = queue->order_state;
-  return gittins->service.jobs[job.id].entered_us;
+  const struct hr__service *service = queue->order_state;
+  return service->jobs[job.id].entered_us;
 }
 
-static const struct hr__listener gittins_listener = {.job_waits = gittins_job_waits,
-                                                     .job_starts = gittins_job_starts,
-                                                     .job_rejected = gittins_job_rejected,
-                                                     .job_stops = gittins_job_stops};
+static const struct hr__listener gittins_listener = {
+    .job_waits = job_waits, .job_starts = job_starts, .job_rejected = job_rejected, .job_stops = gittins_job_stops};
 
 const struct hr__order hr__order_gittins = {.key = gittins_key,
                                             .subqueue = subqueue,
@@ -547,4 +488,4 @@ const struct hr__order hr__order_gittins = {.key = gittins_key,
                                             .create = gittins_create,
                                             .listener = &gittins_listener,
                                             .begin_pass = gittins_begin_pass,
-                                            .end_pass = gittins_end_pass};
+                                            .end_pass = end_pass};

@@ -54,11 +54,9 @@ enum { MAX_HALF_LIVES = 256 };
 /* ---- Shares and usage: accounts --------------------------------------------------------------------- */
 
 static bool make_room(struct hr__shares *shares, const struct hr__queue *queue) {
-  if (shares->count < shares->capacity) return true;
-  shares->accounts = hr_arena_grown(queue->arena, shares->accounts, &shares->capacity, sizeof *shares->accounts);
-  shares->ranking = hr_arena_grown(queue->arena, shares->ranking, &shares->ranking_capacity, sizeof *shares->ranking);
-  shares->risen = hr_arena_grown(queue->arena, shares->risen, &shares->risen_capacity, sizeof *shares->risen);
-  return shares->accounts && shares->ranking && shares->risen;
+  return HR__ARENA_HAS_ROOM(queue->arena, shares->accounts, shares->count, shares->capacity) &&
+         HR__ARENA_HAS_ROOM(queue->arena, shares->ranking, shares->count, shares->ranking_capacity) &&
+         HR__ARENA_HAS_ROOM(queue->arena, shares->risen, shares->count, shares->risen_capacity);
 }
 
 /* Returns the index of the account with a name, which is (tenant, user), created if needed; HR_NONE: out of memory. A
@@ -281,7 +279,7 @@ struct fairness {
   bool favours_small;
   double total_gpus, highest_priority;
   struct fair_share_kind *kinds;
-  uint32_t n_kinds, kinds_capacity;
+  uint32_t kinds_capacity;
   /* index of the kind with a certain (account, priority) and size in thousandths of a GPU */
   struct hr__pair_map kind_numbers;
   uint32_t *kind_of; /* by job: index of its kind */
@@ -295,8 +293,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   hr__shares_init(&fairness->shares, (enum hr__share_rule)hr__queue_param(env, "fair_share")->integer,
                   hr__queue_param_us(env, "half_life_s"), env->quotas);
   fairness->period_us = hr__queue_param_us(env, "calc_period_s");
-  fairness->account_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *fairness->account_of);
-  return fairness->account_of ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW_BY_JOB(env->arena, fairness->account_of, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
@@ -397,24 +394,17 @@ static enum hr_status create_multifactor(struct hr__queue *queue, const struct h
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
     fairness->total_gpus += (double)spec->nodes * spec->gpus_per_node;
   }
-  fairness->kind_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *fairness->kind_of);
-  return fairness->kind_of ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW_BY_JOB(env->arena, fairness->kind_of, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
 }
 
 static uint32_t find_kind(struct hr__queue *queue, struct fair_share_kind kind) {
   struct fairness *fairness = queue->order_state;
   struct hr__pair name = {(uint64_t)kind.account << 32 | (uint32_t)kind.priority, kind.milli};
-  uint32_t number = hr__pair_map_find(&fairness->kind_numbers, name);
-  if (number != HR_NONE) return number;
-  if (fairness->n_kinds == fairness->kinds_capacity) {
-    struct fair_share_kind *kinds =
-        hr_arena_grown(queue->arena, fairness->kinds, &fairness->kinds_capacity, sizeof *kinds);
-    if (!kinds) return HR_NONE;
-    fairness->kinds = kinds;
-  }
-  if (!hr__pair_map_add(&fairness->kind_numbers, queue->arena, name, fairness->n_kinds)) return HR_NONE;
-  fairness->kinds[fairness->n_kinds] = kind;
-  return fairness->n_kinds++;
+  uint32_t number = hr__pair_map_intern(&fairness->kind_numbers, queue->arena, name);
+  if (number == HR_NONE || !HR__ARENA_HAS_ROOM(queue->arena, fairness->kinds, number, fairness->kinds_capacity))
+    return HR_NONE;
+  fairness->kinds[number] = kind;
+  return number;
 }
 
 static enum hr_status job_waits_multifactor(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -509,7 +499,7 @@ struct drf {
 
 static uint32_t tenant_of(const struct hr__queue *queue, hr_job job) {
   const struct drf *drf = queue->order_state;
-  uint32_t tenant = queue->trace->tenant ? queue->trace->tenant[job.id] : HR_NONE;
+  uint32_t tenant = hr__tenant(queue, job);
   return tenant == HR_NONE ? drf->n_tenants - 1 : tenant;
 }
 
@@ -542,16 +532,15 @@ static enum hr_status drf_create(struct hr__queue *queue, const struct hr_policy
   if (!drf) return HR_NO_MEMORY;
   uint32_t n_pools = hr_cluster_pools(env->cluster);
   *drf = (struct drf){.n_tenants = env->jobs->tenants.count + 1, .changed = NO_TENANT};
-  drf->type_of = hr_arena_alloc(env->arena, n_pools * sizeof *drf->type_of);
-  drf->total = hr_arena_alloc(env->arena, ((size_t)n_pools + 2) * sizeof *drf->total);
-  drf->tenants = hr_arena_alloc(env->arena, drf->n_tenants * sizeof *drf->tenants);
-  if (!drf->type_of || !drf->total || !drf->tenants) return HR_NO_MEMORY;
+  if (!HR__ARENA_NEW(env->arena, drf->type_of, n_pools) ||
+      !HR__ARENA_NEW(env->arena, drf->total, (size_t)n_pools + 2) ||
+      !HR__ARENA_NEW(env->arena, drf->tenants, drf->n_tenants))
+    return HR_NO_MEMORY;
   count_resources(env->cluster, drf);
   for (uint32_t i = 0; i < drf->n_tenants; i++) {
     struct tenant *tenant = &drf->tenants[i];
     tenant->weight = tenant_weight(env->quotas, env->jobs, i + 1 < drf->n_tenants ? i : HR_NONE);
-    tenant->held = hr_arena_alloc(env->arena, drf->n_resources * sizeof *tenant->held);
-    if (!tenant->held) return HR_NO_MEMORY;
+    if (!HR__ARENA_NEW(env->arena, tenant->held, drf->n_resources)) return HR_NO_MEMORY;
   }
   queue->order_state = drf;
   return HR_OK;
@@ -585,36 +574,19 @@ static struct fair_share_demand demand_of(const struct hr__queue *queue, hr_job 
 
 /* Adds the resources of the job to those of its tenant (sign = 1), or subtracts them (sign = UINT64_MAX, which is -1 in
    unsigned arithmetic). */
-static void change(struct hr__queue *queue, hr_job job, hr_pool pool, uint64_t sign) {
+static enum hr_status job_uses(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                               const struct hr_placement *placement, bool uses) {
+  (void)view;
+  const uint64_t sign = uses ? 1 : UINT64_MAX;
   struct drf *drf = queue->order_state;
   uint32_t number = tenant_of(queue, job);
   struct tenant *tenant = &drf->tenants[number];
   struct fair_share_demand demand = demand_of(queue, job);
-  tenant->held[drf->type_of[pool.id]] += sign * hr__counted_milli(queue, job);
+  tenant->held[drf->type_of[placement->pool.id]] += sign * hr__counted_milli(queue, job);
   tenant->held[drf->n_types] += sign * demand.tasks * demand.cpu_milli;
   tenant->held[drf->n_types + 1] += sign * demand.tasks * demand.mem_mib;
   tenant->next_key = key_of_share(drf, tenant);
   drf->changed = drf->changed == NO_TENANT || drf->changed == number ? number : SEVERAL_TENANTS;
-}
-
-static enum hr_status drf_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                     const struct hr_placement *placement) {
-  (void)view;
-  change(queue, job, placement->pool, 1);
-  return HR_OK;
-}
-
-static enum hr_status drf_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
-  (void)view;
-  change(queue, event->job, event->placement->pool, UINT64_MAX);
-  return HR_OK;
-}
-
-static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                const struct hr_placement *from, const struct hr_placement *to) {
-  (void)view;
-  change(queue, job, from->pool, UINT64_MAX);
-  change(queue, job, to->pool, 1);
   return HR_OK;
 }
 
@@ -644,17 +616,9 @@ static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct 
   return drf->tenants[subqueue->name].key;
 }
 
-static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  (void)queue;
-  (void)view;
-  (void)job;
-  return 0;
-}
+static const struct hr__listener drf_listener = {.job_uses = job_uses};
 
-static const struct hr__listener drf_listener = {
-    .job_starts = drf_job_starts, .job_stops = drf_job_stops, .job_moves = job_moves};
-
-const struct hr__order hr__order_drf = {.key = key,
+const struct hr__order hr__order_drf = {.key = by_id,
                                         .subqueue = subqueue,
                                         .full_key = full_key,
                                         .create = drf_create,

@@ -110,8 +110,7 @@ const struct hr__order hr__order_srtf = {.key = key, .running_key = running_key,
 
 struct wfp3 {
   struct hr__pair_map kinds; /* index of the kind with a certain (estimated run time, thousandths of a GPU) */
-  uint32_t n_kinds;
-  uint32_t *kind_of; /* by job: index of its kind */
+  uint32_t *kind_of;         /* by job: index of its kind */
 };
 
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
@@ -119,21 +118,15 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   struct wfp3 *wfp3 = hr_arena_alloc(env->arena, sizeof *wfp3);
   if (!wfp3) return HR_NO_MEMORY;
   queue->order_state = wfp3;
-  wfp3->kind_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *wfp3->kind_of);
-  return wfp3->kind_of ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW_BY_JOB(env->arena, wfp3->kind_of, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   struct wfp3 *wfp3 = queue->order_state;
   struct hr__pair kind = {(uint64_t)hr_trace_estimate_us(queue->trace, job), hr__counted_milli(queue, job)};
-  uint32_t number = hr__pair_map_find(&wfp3->kinds, kind);
-  if (number == HR_NONE) {
-    number = wfp3->n_kinds++;
-    if (!hr__pair_map_add(&wfp3->kinds, queue->arena, kind, number)) return HR_NO_MEMORY;
-  }
-  wfp3->kind_of[job.id] = number;
-  return HR_OK;
+  wfp3->kind_of[job.id] = hr__pair_map_intern(&wfp3->kinds, queue->arena, kind);
+  return wfp3->kind_of[job.id] == HR_NONE ? HR_NO_MEMORY : HR_OK;
 }
 
 static uint64_t subqueue(const struct hr__queue *queue, hr_job job) {
@@ -240,9 +233,10 @@ static enum hr_status qssf_create(struct hr__queue *queue, const struct hr_polic
   queue->order_state = qssf;
   qssf->decay = hr__queue_param(env, "qssf_decay")->real;
   qssf->similarity = hr__queue_param(env, "qssf_similarity")->real;
-  qssf->users = hr_arena_alloc(env->arena, ((size_t)env->jobs->users.count + 1) * sizeof *qssf->users);
-  qssf->key = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *qssf->key);
-  return qssf->users && qssf->key ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_NEW(env->arena, qssf->users, (size_t)env->jobs->users.count + 1) &&
+                 HR__ARENA_NEW_BY_JOB(env->arena, qssf->key, env->jobs->n_jobs)
+             ? HR_OK
+             : HR_NO_MEMORY;
 }
 
 static uint32_t user_of(const struct hr__queue *queue, hr_job job) {
@@ -342,11 +336,7 @@ static uint32_t habit_for(struct hr__queue *queue, hr_job job) {
   struct hr__pair pair = {user_of(queue, job), name_of(queue, job)};
   uint32_t number = hr__pair_map_find(&qssf->numbers, pair);
   if (number != HR_NONE) return number;
-  if (qssf->n_habits == qssf->habits_capacity) {
-    struct habit *habits = hr_arena_grown(queue->arena, qssf->habits, &qssf->habits_capacity, sizeof *habits);
-    if (!habits) return HR_NONE;
-    qssf->habits = habits;
-  }
+  if (!HR__ARENA_HAS_ROOM(queue->arena, qssf->habits, qssf->n_habits, qssf->habits_capacity)) return HR_NONE;
   if (!hr__pair_map_add(&qssf->numbers, queue->arena, pair, qssf->n_habits)) return HR_NONE;
   struct user *user = &qssf->users[pair.a];
   qssf->habits[qssf->n_habits] = (struct habit){.name = (uint32_t)pair.b, .next = user->first};

@@ -62,10 +62,6 @@ const struct hr__preemption hr__preemption_reclaim = {.running_key = any_key, .b
 
 /* ---- Running jobs --------------------------------------------------------------------------------- */
 
-static bool may_be_stopped(const struct hr__queue *queue, hr_job job) {
-  return !queue->trace->flags || !(queue->trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE);
-}
-
 /* Returns whether preemption of the job would free anything. */
 static bool uses_capacity(const struct hr__queue *queue, hr_job job) {
   struct hr_need need = hr__need_of(queue, job);
@@ -103,7 +99,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   struct hr__preemptor *preemptor = queue->preemptor;
   preemptor->key_of[job.id] = HR__NOT_LISTED;
   if (preemptor->residual) hr__residual_change(queue, job, placement, true);
-  if (!uses_capacity(queue, job) || !may_be_stopped(queue, job)) return HR_OK;
+  if (!uses_capacity(queue, job) || !hr__is_interruptible(queue->trace, job)) return HR_OK;
   int64_t key = preemptor->terms.rule->running_key(queue, view, job), min_run_us = preemptor->terms.min_run_us;
   if (min_run_us == 0) return list(queue, view, job, placement, key);
   struct hr__deadline_entry entry = {view->now_us + min_run_us, job.id};
@@ -159,17 +155,15 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
                                       .refused_head = {{HR_NONE}, 0},
                                       .searched_nodes = HR__ALL_NODES,
                                       .n_passes = 1};
-  bool gives_grace = terms->grace_us > 0;
-  if (gives_grace) preemptor->leaving = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->leaving);
-  preemptor->running = hr_arena_alloc(env->arena, n_pools * sizeof *preemptor->running);
-  preemptor->key_of = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->key_of);
+  if (terms->grace_us > 0 && !HR__ARENA_NEW_BY_JOB(env->arena, preemptor->leaving, n_jobs)) return false;
   uint32_t max_nodes = 0;
   for (uint32_t i = 0; i < n_pools; i++) {
     uint32_t nodes = hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
     if (nodes > max_nodes) max_nodes = nodes;
   }
-  preemptor->gain = hr_arena_alloc(env->arena, ((size_t)max_nodes + 1) * sizeof *preemptor->gain);
-  if (!preemptor->running || !preemptor->key_of || !preemptor->gain || (gives_grace && !preemptor->leaving))
+  if (!HR__ARENA_NEW(env->arena, preemptor->running, n_pools) ||
+      !HR__ARENA_NEW_BY_JOB(env->arena, preemptor->key_of, n_jobs) ||
+      !HR__ARENA_NEW(env->arena, preemptor->gain, (size_t)max_nodes + 1))
     return false;
   for (size_t i = 0; i < n_pools; i++) preemptor->running[i].store = queue->waiting.store;
   queue->preemptor = preemptor;
@@ -194,10 +188,7 @@ static enum hr_status rekey_pool(struct hr__queue *queue, const struct hr_view *
   struct hr_job_entry entry;
   uint32_t count = 0;
   while (hr_job_tree_first(running, &entry)) {
-    if (count == preemptor->jobs_capacity) {
-      preemptor->jobs = hr_arena_grown(queue->arena, preemptor->jobs, &preemptor->jobs_capacity, sizeof(hr_job));
-      if (!preemptor->jobs) return HR_NO_MEMORY;
-    }
+    if (!HR__ARENA_HAS_ROOM(queue->arena, preemptor->jobs, count, preemptor->jobs_capacity)) return HR_NO_MEMORY;
     hr_job_tree_remove(running, entry.key, entry.job);
     preemptor->jobs[count++] = entry.job;
   }
@@ -273,22 +264,18 @@ static enum hr_status give_notice(struct hr__queue *queue, const struct hr_view 
   return unlist(queue, job, &placement);
 }
 
-static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+/* Stops the needed victims. If there is a grace period, only gives notice to them: the waiting job starts when they
+   have left, and until then, no other job is preempted. */
+static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                  hr_job waiting) {
   const struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
-    if (preemptor->victims[i].needed) status = stop_job(queue, view, moves, preemptor->victims[i].job);
-  return status;
-}
-
-/* Gives notice to the needed victims. The waiting job starts when they have left. Until then, no other job is
-   preempted. */
-static enum hr_status give_notices(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
-                                   hr_job job) {
-  const struct hr__preemptor *preemptor = queue->preemptor;
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
-    if (preemptor->victims[i].needed) status = give_notice(queue, view, moves, preemptor->victims[i].job, job);
+  for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++) {
+    hr_job job = preemptor->victims[i].job;
+    if (!preemptor->victims[i].needed) continue;
+    status = preemptor->terms.grace_us > 0 ? give_notice(queue, view, moves, job, waiting)
+                                           : stop_job(queue, view, moves, job);
+  }
   return status;
 }
 
@@ -306,10 +293,9 @@ static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view 
   enum hr_status status = hr__preemption_find_victims(queue, view, moves, head, &found);
   *started = false;
   if (status != HR_OK || !found) return status;
-  if (queue->preemptor->terms.grace_us > 0) return give_notices(queue, view, moves, head.job);
   struct hr_placement placement;
-  status = stop_needed(queue, view, moves);
-  if (status != HR_OK) return status;
+  status = stop_needed(queue, view, moves, head.job);
+  if (status != HR_OK || queue->preemptor->terms.grace_us > 0) return status;
   if (!fits(queue, head.job, &placement)) return HR_INTERNAL;
   *started = true;
   return hr__queue_start(queue, view, moves, shape, head, &placement, reason);
@@ -362,15 +348,10 @@ static bool begin(struct hr__queue *queue) {
   uint32_t n_pools = hr_cluster_pools(queue->cluster), n_shapes = queue->waiting.n_active;
   if (!preemptor->in_order) {
     preemptor->in_order = hr_arena_alloc(queue->arena, sizeof *preemptor->in_order);
-    if (!preemptor->in_order) return false;
-    preemptor->in_order->debt = hr_arena_alloc(queue->arena, n_pools * sizeof *preemptor->in_order->debt);
+    if (!preemptor->in_order || !HR__ARENA_NEW(queue->arena, preemptor->in_order->debt, n_pools)) return false;
   }
   struct hr__preemption_walk *walk = preemptor->in_order;
-  while (n_shapes > walk->walks_capacity) {
-    walk->walks = hr_arena_grown(queue->arena, walk->walks, &walk->walks_capacity, sizeof *walk->walks);
-    if (!walk->walks) return false;
-  }
-  if (!walk->debt) return false;
+  if (!HR__ARENA_HAS_ROOM_FOR(queue->arena, walk->walks, n_shapes, walk->walks_capacity)) return false;
   walk->n_walks = n_shapes;
   walk->n_starts = walk->n_victims = 0;
   for (uint32_t i = 0; i < n_pools; i++)
@@ -397,10 +378,7 @@ static bool make_victims(struct hr__queue *queue, uint32_t pool, int64_t bound) 
   struct hr_job_entry victim;
   while (walk->debt[pool] > 0 && hr_job_tree_reach(running, running->sum - walk->debt[pool] + 1, &victim) &&
          victim.key <= bound) {
-    if (walk->n_victims == walk->victims_capacity) {
-      walk->victims = hr_arena_grown(queue->arena, walk->victims, &walk->victims_capacity, sizeof *walk->victims);
-      if (!walk->victims) return false;
-    }
+    if (!HR__ARENA_HAS_ROOM(queue->arena, walk->victims, walk->n_victims, walk->victims_capacity)) return false;
     walk->victims[walk->n_victims++] = victim.job;
     walk->debt[pool] -= victim.value;
   }
@@ -432,10 +410,7 @@ static bool choose_pool(struct hr__queue *queue, hr_job job, int64_t bound, uint
 /* Stores a start, and adds its GPUs to the debt of the pool. False: out of memory. */
 static bool note_start(struct hr__queue *queue, const struct hr__walk *at, uint32_t pool, enum hr_reason reason) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
-  if (walk->n_starts == walk->starts_capacity) {
-    walk->starts = hr_arena_grown(queue->arena, walk->starts, &walk->starts_capacity, sizeof *walk->starts);
-    if (!walk->starts) return false;
-  }
+  if (!HR__ARENA_HAS_ROOM(queue->arena, walk->starts, walk->n_starts, walk->starts_capacity)) return false;
   walk->debt[pool] += hr__gpus(queue, at->entry.job);
   walk->starts[walk->n_starts++] = (struct hr__start){at->shape, at->entry, {pool}, reason};
   return true;
@@ -507,22 +482,24 @@ static void consider(struct preemption_candidate *next, struct hr__shape *shape,
 
 static void consider_shape(const struct hr__queue *queue, struct hr__shape *shape, struct preemption_candidate *next) {
   uint32_t pass = queue->preemptor->n_passes;
-  struct hr__subqueue *subqueue = hr__waiting_first_subqueue(&queue->waiting, shape);
+  const struct hr__waiting *waiting = &queue->waiting;
+  struct hr__subqueue *subqueue = waiting->full_key ? hr__subqueue_of_job(waiting, shape->head.job) : NULL;
   if (shape->refused != pass) {
     consider(next, shape, shape->head, subqueue);
     return;
   }
-  while (subqueue && subqueue->refused == pass) subqueue = hr__waiting_next_subqueue(&queue->waiting, subqueue);
+  while (subqueue && subqueue->refused == pass) subqueue = hr__waiting_next_subqueue(waiting, subqueue);
   if (subqueue) consider(next, shape, subqueue->listed, subqueue);
 }
 
-/* Returns whether the first job of a parked subqueue should be tried. There are two cases: hr__quota_is_turn allows the
-   job to start in this part of the pass, or the first job of its shape precedes it and was refused. */
+/* Returns whether the first job of a parked subqueue should be tried. There are two cases: the job may
+   start in this part of the pass (the first of two parts is for jobs within the guarantees of their tenants), or the
+   first job of its shape precedes it and was refused. */
 static bool may_be_next(const struct hr__queue *queue, const struct hr__subqueue *subqueue) {
   const struct hr__shape *shape = subqueue->shape;
   uint32_t pass = queue->preemptor->n_passes;
   if (subqueue->refused == pass) return false;
-  if (hr__quota_is_turn(queue, subqueue->head.job)) return true;
+  if (!queue->waiting.preferred_only || hr__quota_is_guaranteed(queue, subqueue->head.job)) return true;
   bool is_active = shape->active_at[queue->waiting.preferred_only] != HR_NONE;
   return is_active && shape->refused == pass && hr__entry_before(shape->head, subqueue->listed);
 }

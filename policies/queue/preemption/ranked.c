@@ -68,22 +68,18 @@ struct hr__node_jobs {
 
 bool hr__node_jobs_create(struct hr__queue *queue) {
   const struct hr_cluster *cluster = queue->cluster;
-  uint32_t most = 0, n_nodes = 0;
+  uint32_t most = 0, n_nodes = hr__n_nodes(cluster);
   for (uint32_t i = 0; i < hr_cluster_pools(cluster); i++) {
-    const struct hr_free_index *index = hr_cluster_free_index(cluster, (hr_pool){i});
-    uint32_t gpus = hr_free_index_gpus_per_node(index), end = hr_cluster_first_node(cluster, (hr_pool){i}).id;
-    end += hr_free_index_nodes(index);
+    uint32_t gpus = hr_free_index_gpus_per_node(hr_cluster_free_index(cluster, (hr_pool){i}));
     if (gpus > most) most = gpus;
-    if (end > n_nodes) n_nodes = end;
   }
   if (!hr__ranked_applies(queue) || most == 0 || most > HR__MAX_ON_NODE) return true;
   struct hr__node_jobs *all = hr_arena_alloc(queue->arena, sizeof *all);
   if (!all) return false;
   *all = (struct hr__node_jobs){.capacity = most, .added_us = INT64_MIN};
-  all->count = hr_arena_alloc(queue->arena, n_nodes * sizeof *all->count);
-  all->jobs = hr_arena_alloc(queue->arena, (size_t)n_nodes * most * sizeof *all->jobs);
   queue->preemptor->node_jobs = all;
-  return all->count && all->jobs;
+  return HR__ARENA_NEW(queue->arena, all->count, n_nodes) &&
+         HR__ARENA_NEW(queue->arena, all->jobs, (size_t)n_nodes * most);
 }
 
 /* ---- Running jobs by node: running jobs ------------------------------------------------------------- */
@@ -173,19 +169,6 @@ static const struct node_job *jobs_at(const struct hr__node_jobs *all, const str
   uint32_t node = walk->first + walk->at;
   *count = all->count[node];
   return all->jobs + (size_t)node * all->capacity;
-}
-
-/* Returns the number of GPUs that a node must have so that a job with `gpus` GPUs may use it: `gpus` or, if the job
-   needs several nodes, the number that it needs on the node on which it needs the fewest. */
-static uint32_t node_jobs_needed(const struct hr__queue *queue, uint32_t gpus, uint32_t accept_class) {
-  uint32_t least = gpus;
-  if (hr_placer_is_single(queue->placer, gpus, accept_class)) return gpus;
-  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
-    uint32_t size = hr_free_index_gpus_per_node(hr_cluster_free_index(queue->cluster, (hr_pool){i}));
-    uint32_t rest = size ? gpus % size : 0, fewest = rest ? rest : size;
-    if (fewest && fewest < least) least = fewest;
-  }
-  return least;
 }
 
 /* Returns the largest number of free GPUs that a node of the set would have if all running jobs with keys above the
@@ -302,7 +285,7 @@ void hr__ranked_ease(struct hr__queue *queue, int64_t from, int64_t to, uint64_t
 
 /* Returns the GPUs that a node must have so that jobs of the shape may use it. */
 static uint32_t needed_by(const struct hr__queue *queue, struct hr__shape *shape) {
-  if (!shape->refusals.needed) shape->refusals.needed = node_jobs_needed(queue, shape->gpus, shape->kind);
+  if (!shape->refusals.needed) shape->refusals.needed = hr__least_gpus(queue, shape);
   return shape->refusals.needed;
 }
 

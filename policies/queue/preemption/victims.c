@@ -91,18 +91,10 @@ bool hr__residual_failed(const struct hr__queue *queue) {
 
 /* ---- Residual capacity: changes --------------------------------------------------------------------- */
 
-static void enter(struct hr__queue *queue, struct hr_capacity *capacity, hr_job job,
-                  const struct hr_placement *placement, bool runs) {
-  struct hr_need need = hr__need_of(queue, job);
-  if (runs)
-    hr_capacity_take(capacity, &need, placement);
-  else
-    hr_capacity_give(capacity, &need, placement);
-}
-
 void hr__residual_change(struct hr__queue *queue, hr_job job, const struct hr_placement *placement, bool starts) {
   struct hr__residual *residual = queue->preemptor->residual;
-  for (uint32_t i = 0; i < residual->n_states; i++) enter(queue, residual->state[i].capacity, job, placement, starts);
+  for (uint32_t i = 0; i < residual->n_states; i++)
+    hr__count_in(queue, residual->state[i].capacity, job, placement, starts);
 }
 
 void hr__residual_rekey(struct hr__queue *queue, hr_job job, const struct hr_placement *placement, int64_t old_key,
@@ -111,7 +103,7 @@ void hr__residual_rekey(struct hr__queue *queue, hr_job job, const struct hr_pla
   for (uint32_t i = 0; i < residual->n_states; i++) {
     const struct residual_state *state = &residual->state[i];
     bool contained = old_key <= state->bound, contains = new_key <= state->bound;
-    if (contained != contains) enter(queue, state->capacity, job, placement, contains);
+    if (contained != contains) hr__count_in(queue, state->capacity, job, placement, contains);
   }
 }
 
@@ -137,7 +129,7 @@ static bool move_job(void *self, struct hr_job_entry entry) {
   struct hr_slice one;
   if (entry.key > move->last) return false;
   struct hr_placement placement = hr_view_placement(move->view, entry.job, &one);
-  enter(move->queue, move->capacity, entry.job, &placement, move->adds);
+  hr__count_in(move->queue, move->capacity, entry.job, &placement, move->adds);
   return true;
 }
 
@@ -263,15 +255,10 @@ static void sort_victims(struct hr__preemptor *preemptor) {
 
 static bool make_room(struct hr__queue *queue, uint32_t n_slices) {
   struct hr__preemptor *preemptor = queue->preemptor;
-  while (preemptor->n_slices + n_slices > preemptor->slices_capacity) {
-    preemptor->slices =
-        hr_arena_grown(queue->arena, preemptor->slices, &preemptor->slices_capacity, sizeof *preemptor->slices);
-    if (!preemptor->slices) return false;
-  }
-  if (preemptor->n_victims < preemptor->victims_capacity) return true;
-  preemptor->victims =
-      hr_arena_grown(queue->arena, preemptor->victims, &preemptor->victims_capacity, sizeof *preemptor->victims);
-  return preemptor->victims != NULL;
+  if (!HR__ARENA_HAS_ROOM_FOR(queue->arena, preemptor->slices, preemptor->n_slices + n_slices,
+                              preemptor->slices_capacity))
+    return false;
+  return HR__ARENA_HAS_ROOM(queue->arena, preemptor->victims, preemptor->n_victims, preemptor->victims_capacity);
 }
 
 /* Returns the work that a job would lose, in requested GPU time. */
@@ -431,16 +418,13 @@ static struct hr_placement placement_of(const struct hr__queue *queue, const str
 /* If `runs` is false, subtracts a victim from the usage of its tenant and adds its GPUs to the policy's free capacity.
    If `runs` is true, reverts this. */
 static void count_victim(struct hr__queue *queue, struct hr__victim *victim, bool runs) {
-  struct hr_need need = hr__need_of(queue, victim->job);
   struct hr_placement placement = placement_of(queue, victim);
   victim->needed = !runs;
-  if (runs) {
+  if (runs)
     hr__quota_count(queue, victim->job);
-    hr_capacity_take(queue->capacity, &need, &placement);
-  } else {
+  else
     hr__quota_uncount(queue, victim->job);
-    hr_capacity_give(queue->capacity, &need, &placement);
-  }
+  hr__count_in(queue, queue->capacity, victim->job, &placement, runs);
 }
 
 static enum hr_status stop_tentatively(struct hr__queue *queue, struct hr_moves *moves, struct hr__victim *victim) {

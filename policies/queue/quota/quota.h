@@ -37,17 +37,6 @@ static inline bool hr__quota_is_guaranteed(const struct hr__queue *queue, hr_job
   return !hr_quota_tree_borrows(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }
 
-/* Returns whether some tenant or cohort has a guarantee. Call this only with quotas. */
-static inline bool hr__quota_guarantees(const struct hr__queue *queue) {
-  return queue->quota->guarantees;
-}
-
-/* Returns whether the job may start in the current part of the pass. A pass has two parts; in the first one, only jobs
-   within the guarantees of their tenants may start. */
-static inline bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job) {
-  return !queue->waiting.preferred_only || hr__quota_is_guaranteed(queue, job);
-}
-
 /* Returns whether the tenant's quota admits the job now; true without quotas. */
 static inline bool hr__quota_allows(const struct hr__queue *queue, hr_job job) {
   uint64_t milli = hr__counted_milli(queue, job);
