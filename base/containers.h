@@ -125,8 +125,44 @@ static inline bool hr__arena_is_streamed(const struct hr_arena *arena) {
   return arena->job_columns.self != NULL;
 }
 
+/* Allocates an array of `count` zeroed items in an arena, and one more so that `count` may be 0. The macro takes the
+   variable that points to the items. The value of the expression is false if memory is exhausted. */
+#define HR__ARENA_ARRAY(arena, items, count)                                                                           \
+  (((items) = hr_arena_alloc((arena), ((size_t)(count) + 1) * sizeof *(items))) != NULL)
+
 /* Frees all memory. The arena is empty afterwards and can be used again. */
 void hr__arena_finish(struct hr_arena *arena);
+
+/* Implements HR__ARENA_RESIZE. `array` is the address of the variable that points to the items. */
+static inline bool hr__arena_array_resize(struct hr_arena *arena, void *array, size_t count, size_t capacity,
+                                          size_t bytes) {
+  void *items, *copy = hr_arena_alloc(arena, (capacity + 1) * bytes);
+  if (!copy) return false;
+  memcpy(&items, array, sizeof items);
+  if (count) memcpy(copy, items, count * bytes);
+  memcpy(array, &copy, sizeof copy);
+  return true;
+}
+
+/* Implements HR__ARENA_HAS_ROOM. */
+static inline bool hr__arena_array_grow(struct hr_arena *arena, void *array, uint32_t *capacity, size_t bytes) {
+  void *items;
+  memcpy(&items, array, sizeof items);
+  items = hr_arena_grown(arena, items, capacity, bytes);
+  if (items) memcpy(array, &items, sizeof items);
+  return items != NULL;
+}
+
+/* The macros below take the variable that points to the items. The value of each expression is true on success. It is
+   false if memory is exhausted; the array and its capacity are then unchanged. New items are zero. */
+
+/* Makes room for one more item after the first `count` items. `capacity` is an lvalue of type uint32_t. */
+#define HR__ARENA_HAS_ROOM(arena, items, count, capacity)                                                              \
+  ((count) < (capacity) || hr__arena_array_grow((arena), &(items), &(capacity), sizeof *(items)))
+
+/* Replaces an array by a larger one with its first `count` items, and with room for `capacity` items and one more. */
+#define HR__ARENA_RESIZE(arena, items, count, capacity)                                                                \
+  hr__arena_array_resize((arena), &(items), (count), (capacity), sizeof *(items))
 
 /* ---- Radix sort ------------------------------------------------------------------------------------ */
 
