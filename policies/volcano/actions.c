@@ -53,19 +53,30 @@ static uint32_t collect_nodes(struct hr__volcano_session *session, uint32_t task
 
 /* ---- enqueue ---------------------------------------------------------------------------------------- */
 
-/* Creates an empty heap for each queue, with room for all its jobs, and empties the heap of queues. */
-static void create_job_heaps(struct hr__volcano_session *session) {
-  const struct hr__volcano_snapshot *snapshot = session->snapshot;
-  uint32_t *n_jobs = session->scratch_stamp;
-  for (uint32_t i = 0; i < snapshot->n_queues; i++) n_jobs[i] = 0;
-  for (uint32_t i = 0; i < snapshot->n_jobs; i++)
-    if (snapshot->jobs[i].queue != HR__VOLCANO_NONE) n_jobs[snapshot->jobs[i].queue]++;
+/* Returns a count of jobs by queue, in scratch memory; all are 0. */
+static uint32_t *begin_job_heaps(struct hr__volcano_session *session) {
+  for (uint32_t i = 0; i < session->snapshot->n_queues; i++) session->scratch_stamp[i] = 0;
+  return session->scratch_stamp;
+}
+
+/* Creates an empty heap for each queue, with room for the counted jobs, and empties the heap of queues. Clears the
+   counts. */
+static void end_job_heaps(struct hr__volcano_session *session, uint32_t *n_jobs) {
   session->queue_heap.count = 0;
-  for (uint32_t i = 0; i < snapshot->n_queues; i++) {
+  for (uint32_t i = 0; i < session->snapshot->n_queues; i++) {
     session->job_heaps[i] = hr__volcano_pool_heap(session, n_jobs[i]);
     n_jobs[i] = 0;
   }
   session->stamp = 0;
+}
+
+/* Creates an empty heap for each queue, with room for all its jobs. */
+static void create_job_heaps(struct hr__volcano_session *session) {
+  const struct hr__volcano_snapshot *snapshot = session->snapshot;
+  uint32_t *n_jobs = begin_job_heaps(session);
+  for (uint32_t i = 0; i < snapshot->n_jobs; i++)
+    if (snapshot->jobs[i].queue != HR__VOLCANO_NONE) n_jobs[snapshot->jobs[i].queue]++;
+  end_job_heaps(session, n_jobs);
 }
 
 void hr__volcano_run_enqueue(struct hr__volcano_session *session) {
@@ -131,14 +142,18 @@ static void add_job(struct hr__volcano_session *session, uint32_t job) {
 }
 
 static void collect_jobs(struct hr__volcano_session *session) {
+  const struct hr__volcano_snapshot *snapshot = session->snapshot;
+  uint32_t *n_jobs = begin_job_heaps(session);
   bool enqueues = has_action(session, HR__VOLCANO_ENQUEUE);
-  create_job_heaps(session);
-  for (uint32_t i = 0; i < session->snapshot->n_jobs; i++) {
+  for (uint32_t i = 0; i < snapshot->n_jobs; i++) {
     session->task_heaps[i].count = 0;
     if (!takes_part(session, i, enqueues)) continue;
     collect_tasks(session, i, false);
-    if (session->task_heaps[i].count) add_job(session, i);
+    if (session->task_heaps[i].count) n_jobs[snapshot->jobs[i].queue]++;
   }
+  end_job_heaps(session, n_jobs);
+  for (uint32_t i = 0; i < snapshot->n_jobs; i++)
+    if (session->task_heaps[i].count) add_job(session, i);
 }
 
 /* Places or pipelines a task on the best node. Returns false if no node accepts it. */

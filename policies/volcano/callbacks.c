@@ -677,8 +677,8 @@ static bool gang_is_starving(const struct hr__volcano_session *session, uint32_t
   return (int64_t)count < session->snapshot->jobs[job].min_available;
 }
 
-static enum vote pipelined_vote(const struct hr__volcano_session *session, enum hr__volcano_plugin_id plugin,
-                                uint32_t job) {
+static inline enum vote pipelined_vote(const struct hr__volcano_session *session, enum hr__volcano_plugin_id plugin,
+                                       uint32_t job) {
   switch (plugin) {
   case HR__VOLCANO_GANG:
     return vote_of(hr__volcano_gang_is_ready(session, job, true));
@@ -691,8 +691,8 @@ static enum vote pipelined_vote(const struct hr__volcano_session *session, enum 
   }
 }
 
-static enum vote enqueue_vote(const struct hr__volcano_session *session, enum hr__volcano_plugin_id plugin,
-                              uint32_t job) {
+static inline enum vote enqueue_vote(const struct hr__volcano_session *session, enum hr__volcano_plugin_id plugin,
+                                     uint32_t job) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   switch (plugin) {
   case HR__VOLCANO_PROPORTION:
@@ -715,9 +715,9 @@ static enum vote enqueue_vote(const struct hr__volcano_session *session, enum hr
 /* The plug-ins are asked in order, and a rejection ends the vote with the result false. At the end of the first tier in
    which a plug-in permits, the vote ends with the result true. The result is also true if no plug-in rejects or
    permits. */
-static bool permits(const struct hr__volcano_session *session, enum hr__volcano_callback callback,
-                    enum vote (*vote_on)(const struct hr__volcano_session *, enum hr__volcano_plugin_id, uint32_t),
-                    uint32_t job) {
+static inline bool
+permits(const struct hr__volcano_session *session, enum hr__volcano_callback callback,
+        enum vote (*vote_on)(const struct hr__volcano_session *, enum hr__volcano_plugin_id, uint32_t), uint32_t job) {
   bool permitted = false;
   for (uint32_t i = 0; i < session->config->n_plugins; i++) {
     const struct hr__volcano_plugin *plugin = &session->config->plugins[i];
