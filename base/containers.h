@@ -149,16 +149,12 @@ static inline bool hr__arena_is_streamed(const struct hr_arena *arena) {
    variable that points to the items. The value of the expression is false if memory is exhausted. */
 #define HR__ARENA_ARRAY(arena, items, count)                                                                           \
   (((items) = hr_arena_alloc((arena), ((size_t)(count) + 1) * sizeof *(items))) != NULL)
+/* The same with one item for each job: see hr_arena_alloc_by_job. */
+#define HR__ARENA_ARRAY_BY_JOB(arena, items, n_jobs)                                                                   \
+  (((items) = hr_arena_alloc_by_job((arena), (n_jobs), sizeof *(items))) != NULL)
 
 /* Frees all memory. The arena is empty afterwards and can be used again. */
 void hr__arena_finish(struct hr_arena *arena);
-
-/* Sets `items` to an array of `count` zeroed items in an arena, or of one item for each job: see hr_arena_alloc_by_job.
-   The value is false if memory is exhausted. */
-#define HR__ARENA_NEW(arena, items, count)                                                                             \
-  (((items) = hr_arena_alloc((arena), (size_t)(count) * sizeof *(items))) != NULL)
-#define HR__ARENA_NEW_BY_JOB(arena, items, n_jobs)                                                                     \
-  (((items) = hr_arena_alloc_by_job((arena), (n_jobs), sizeof *(items))) != NULL)
 
 /* Implements HR__ARENA_HAS_ROOM and HR__ARENA_HAS_ROOM_FOR. Returns false if memory is exhausted. */
 static inline bool hr__arena_grow(struct hr_arena *arena, void *array, size_t needed, uint32_t *capacity,
@@ -179,6 +175,21 @@ static inline bool hr__arena_grow(struct hr_arena *arena, void *array, size_t ne
   HR__ARENA_HAS_ROOM_FOR(arena, items, (size_t)(count) + 1, capacity)
 #define HR__ARENA_HAS_ROOM_FOR(arena, items, needed, capacity)                                                         \
   ((needed) <= (capacity) || hr__arena_grow((arena), &(items), (needed), &(capacity), sizeof *(items)))
+
+/* Implements HR__ARENA_RESIZE. `array` is the address of the variable that points to the items. */
+static inline bool hr__arena_resize(struct hr_arena *arena, void *array, size_t count, size_t capacity, size_t bytes) {
+  void *items, *copy = hr_arena_alloc(arena, (capacity + 1) * bytes);
+  if (!copy) return false;
+  memcpy(&items, array, sizeof items);
+  if (count) memcpy(copy, items, count * bytes);
+  memcpy(array, &copy, sizeof copy);
+  return true;
+}
+
+/* Replaces an array in an arena by a larger one with its first `count` items, and with room for `capacity` items and
+   one more. The value is false if memory is exhausted; the array is then unchanged. */
+#define HR__ARENA_RESIZE(arena, items, count, capacity)                                                                \
+  hr__arena_resize((arena), &(items), (count), (capacity), sizeof *(items))
 
 /* ---- Radix sort ------------------------------------------------------------------------------------ */
 

@@ -364,7 +364,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
                                 .is_fixed = !hr_cluster_changes(env->cluster),
                                 .error = error};
   self->placer = hr_placer_create(env->arena, env->cluster, placements[values[PARAM_PLACEMENT].integer]);
-  return HR__ARENA_NEW(env->arena, self->owned, hr__n_nodes(env->cluster) + 1) && self->placer ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_ARRAY(env->arena, self->owned, hr__n_nodes(env->cluster) + 1) && self->placer ? HR_OK : HR_NO_MEMORY;
 }
 
 static uint32_t abilities(void *state) {
@@ -384,8 +384,8 @@ static enum hr_status add_job(struct hr__deadline *self, const struct hr_view *v
   struct hr__deadline_job deadline_job = {
       .job = job, .from_us = view->now_us, .deadline_us = HR_NEVER_US, .pool = HR_NONE};
   if (deadline_us && deadline_us[job.id] != HR_UNKNOWN_US) deadline_job.deadline_us = deadline_us[job.id];
-  if (!HR__ARENA_NEW(self->arena, deadline_job.nodes, max_nodes) ||
-      !HR__ARENA_NEW(self->arena, deadline_job.slices, max_nodes))
+  if (!HR__ARENA_ARRAY(self->arena, deadline_job.nodes, max_nodes) ||
+      !HR__ARENA_ARRAY(self->arena, deadline_job.slices, max_nodes))
     return HR_NO_MEMORY;
   deadline_job.committed = !has_room_in(self, &deadline_job, HR_MARKET_SPOT);
   deadline_job.has_on_demand = has_room_in(self, &deadline_job, HR_MARKET_ON_DEMAND);

@@ -59,8 +59,8 @@ static enum hr_status matrix_init(struct hr__matrix *matrix, const struct hr_pol
   const struct hr_capacity_config config = {env->arena, env->cluster, rule, env->seed};
   enum hr_status status = hr_capacity_set_create(&config, &matrix->capacities, error);
   if (status != HR_OK) return status;
-  if (!HR__ARENA_NEW(env->arena, matrix->rows, n_rows) ||
-      !HR__ARENA_NEW_BY_JOB(env->arena, matrix->gang_of, env->jobs->n_jobs))
+  if (!HR__ARENA_ARRAY(env->arena, matrix->rows, n_rows) ||
+      !HR__ARENA_ARRAY_BY_JOB(env->arena, matrix->gang_of, env->jobs->n_jobs))
     return HR_NO_MEMORY;
   matrix->outside.store = hr_tree_store_create(env->arena);
   matrix->chosen = hr_capacity_create(matrix->capacities);

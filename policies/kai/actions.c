@@ -202,22 +202,19 @@ void hr__kai_cache_job(struct hr__kai_session *session, uint32_t job, uint32_t *
 
 struct hr__kai_cycle *hr__kai_cycle_create(struct hr__kai_session *session) {
   const struct hr__kai_cluster *cluster = session->cluster;
-  struct hr__kai_cycle *cycle = hr_arena_alloc(session->arena, sizeof *cycle);
+  struct hr_arena *arena = session->arena;
+  struct hr__kai_cycle *cycle = hr_arena_alloc(arena, sizeof *cycle);
   if (!cycle) return NULL;
   cycle->session = session;
-  cycle->pods = hr_arena_alloc(session->arena, ((size_t)cluster->n_pods + 1) * sizeof *cycle->pods);
-  cycle->sets = hr_arena_alloc(session->arena, ((size_t)cluster->n_sets + 1) * sizeof *cycle->sets);
-  cycle->all_nodes = hr_arena_alloc(session->arena, (size_t)cluster->n_nodes + 1);
-  cycle->failed = hr_arena_alloc(session->arena, ((size_t)cluster->n_jobs + 1) * sizeof *cycle->failed);
-  cycle->last_failed = hr_arena_alloc(session->arena, ((size_t)cluster->n_queues + 1) * sizeof *cycle->last_failed);
-  cycle->dead = hr_arena_alloc(session->arena, (size_t)cluster->room_classes + 1);
-  if (!cycle->pods || !cycle->sets || !cycle->all_nodes || !cycle->failed || !cycle->last_failed || !cycle->dead)
-    return NULL;
-  for (uint32_t n = 0; n < cluster->n_nodes; n++) cycle->all_nodes[n] = 1;
-  if (!hr__kai_placer_create(&cycle->placer, session) ||
+  if (!HR__ARENA_ARRAY(arena, cycle->pods, cluster->n_pods) || !HR__ARENA_ARRAY(arena, cycle->sets, cluster->n_sets) ||
+      !HR__ARENA_ARRAY(arena, cycle->all_nodes, cluster->n_nodes) ||
+      !HR__ARENA_ARRAY(arena, cycle->failed, cluster->n_jobs) ||
+      !HR__ARENA_ARRAY(arena, cycle->last_failed, cluster->n_queues) ||
+      !HR__ARENA_ARRAY(arena, cycle->dead, cluster->room_classes) || !hr__kai_placer_create(&cycle->placer, session) ||
       !hr__kai_solver_create(&cycle->solver, session, &cycle->placer) ||
       !hr__kai_order_create(&cycle->order, session, cycle->pods, cycle->sets))
     return NULL;
+  for (uint32_t n = 0; n < cluster->n_nodes; n++) cycle->all_nodes[n] = 1;
   return cycle;
 }
 
@@ -421,17 +418,17 @@ static bool is_considered(struct hr__kai_cycle *cycle, uint32_t job, enum hr__ka
   return purpose == HR__KAI_RECLAIM || stays_within_quotas(cycle, job);
 }
 
-static void take_victims(struct hr__kai_cycle *cycle, enum hr__kai_purpose purpose) {
+static void take_victims(struct hr__kai_cycle *cycle, enum hr__kai_action action) {
+  static const enum hr__kai_purpose purposes[] = {[HR__KAI_CONSOLIDATE] = HR__KAI_CONSOLIDATION,
+                                                  [HR__KAI_RECLAIM_ACTION] = HR__KAI_RECLAIM,
+                                                  [HR__KAI_PREEMPT] = HR__KAI_PREEMPTION};
+  const enum hr__kai_purpose purpose = purposes[action];
   const struct hr__kai_config *config = &cycle->session->cluster->config;
   if (purpose == HR__KAI_CONSOLIDATION && config->max_consolidation_victims == 0) return;
-  static const enum hr__kai_action actions[] = {[HR__KAI_CONSOLIDATION] = HR__KAI_CONSOLIDATE,
-                                                [HR__KAI_RECLAIM] = HR__KAI_RECLAIM_ACTION,
-                                                [HR__KAI_PREEMPTION] = HR__KAI_PREEMPT};
-  collect_pending(cycle, actions[purpose]);
+  collect_pending(cycle, action);
   while (!is_over(cycle)) {
     const uint32_t job = hr__kai_order_pop(&cycle->order);
     if (is_dead(cycle, job)) continue;
-    const bool signatures = cycle->session->cluster->config.signatures;
     if (purpose == HR__KAI_RECLAIM && !may_reclaim(cycle, job)) {
       bury(cycle, job, FOR_NOW);
     } else if (is_skipped(cycle, job, purpose != HR__KAI_CONSOLIDATION)) {
@@ -439,7 +436,7 @@ static void take_victims(struct hr__kai_cycle *cycle, enum hr__kai_purpose purpo
     } else if (is_considered(cycle, job, purpose) && hr__kai_solve(&cycle->solver, job, purpose)) {
       hr__kai_commit(cycle->session);
       revive(cycle);
-    } else if (signatures) {
+    } else if (config->signatures) {
       add_failed(cycle, job);
       bury(cycle, job, FOR_GOOD);
     }
@@ -470,23 +467,10 @@ static void evict_stale(struct hr__kai_cycle *cycle) {
 }
 
 void hr__kai_run_action(struct hr__kai_cycle *cycle, enum hr__kai_action action) {
-  switch (action) {
-  case HR__KAI_ALLOCATE:
+  if (action == HR__KAI_ALLOCATE)
     allocate(cycle);
-    break;
-  case HR__KAI_CONSOLIDATE:
-    take_victims(cycle, HR__KAI_CONSOLIDATION);
-    break;
-  case HR__KAI_RECLAIM_ACTION:
-    take_victims(cycle, HR__KAI_RECLAIM);
-    break;
-  case HR__KAI_PREEMPT:
-    take_victims(cycle, HR__KAI_PREEMPTION);
-    break;
-  case HR__KAI_EVICT_STALE:
+  else if (action == HR__KAI_EVICT_STALE)
     evict_stale(cycle);
-    break;
-  case HR__KAI_N_ACTIONS:
-    break;
-  }
+  else
+    take_victims(cycle, action);
 }

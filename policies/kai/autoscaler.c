@@ -18,14 +18,13 @@
 
 bool hr__kai_autoscaler_create(struct hr__kai_autoscaler *scaler, struct hr__kai_world *world,
                                int64_t idle_release_us) {
-  const size_t n = (size_t)world->cluster.n_nodes + 1, n_dims = world->cluster.n_dims;
+  const size_t n = world->cluster.n_nodes;
   *scaler = (struct hr__kai_autoscaler){.world = world, .idle_release_us = idle_release_us};
-  scaler->idle_us = hr_arena_alloc(world->arena, n * sizeof *scaler->idle_us);
-  scaler->pools = hr_arena_alloc(world->arena, n * sizeof *scaler->pools);
-  scaler->left = hr_arena_alloc(world->arena, n * n_dims * sizeof *scaler->left);
-  scaler->idle_used = hr_arena_alloc(world->arena, world->n_pools + 1);
-  scaler->held = hr_arena_alloc(world->arena, (size_t)world->cluster.n_queues * sizeof *scaler->held);
-  if (!scaler->idle_us || !scaler->pools || !scaler->left || !scaler->idle_used || !scaler->held) return false;
+  if (!HR__ARENA_ARRAY(world->arena, scaler->idle_us, n) || !HR__ARENA_ARRAY(world->arena, scaler->pools, n) ||
+      !HR__ARENA_ARRAY(world->arena, scaler->left, n * world->cluster.n_dims) ||
+      !HR__ARENA_ARRAY(world->arena, scaler->idle_used, world->n_pools) ||
+      !HR__ARENA_ARRAY(world->arena, scaler->held, world->cluster.n_queues))
+    return false;
   for (uint32_t i = 0; i < world->cluster.n_nodes; i++) scaler->idle_us[i] = HR_NEVER_US;
   return true;
 }
@@ -53,20 +52,6 @@ static void add_virtual(struct hr__kai_autoscaler *scaler, uint32_t pool, uint32
   }
 }
 
-/* The number of pods of the kind that fit into `left`. Pods with fractions of GPUs are counted as if they shared GPUs
-   only with pods of the same kind. */
-static int64_t pods_in(const struct hr__kai_world *world, const struct hr__kai_kind *kind, const int64_t *left) {
-  int64_t most = INT64_MAX;
-  for (uint32_t d = 0; d < world->cluster.n_dims; d++)
-    if (kind->amounts[d] > 0 && left[d] / kind->amounts[d] < most) most = left[d] / kind->amounts[d];
-  if (kind->pod.kind == HR__KAI_FRACTION) {
-    const int64_t part = llround(kind->pod.portion * 100), on_each = part > 0 ? 100 / part : 0;
-    const int64_t shared = on_each * (left[HR__KAI_DIM_GPUS] / kind->pod.n_devices);
-    if (shared < most) most = shared;
-  }
-  return most > 0 ? most : 0;
-}
-
 static void take(const struct hr__kai_world *world, const struct hr__kai_kind *kind, int64_t *left, int64_t n) {
   for (uint32_t d = 0; d < world->cluster.n_dims; d++) left[d] -= n * kind->amounts[d];
   if (kind->pod.kind != HR__KAI_FRACTION) return;
@@ -79,7 +64,7 @@ static int64_t idle_pods(const struct hr__kai_world *world, const struct hr__kai
   const uint32_t first = hr_cluster_first_node(world->simulated, (hr_pool){pool}).id;
   int64_t n = 0;
   for (uint32_t i = first; i < first + hr_cluster_pool_spec(world->simulated, (hr_pool){pool})->nodes; i++)
-    n += pods_in(world, kind, world->session->idle + (size_t)i * world->cluster.n_dims);
+    n += hr__kai_pods_in(world, kind, world->session->idle + (size_t)i * world->cluster.n_dims);
   return n;
 }
 
@@ -89,7 +74,8 @@ static int64_t pack(struct hr__kai_autoscaler *scaler, const struct hr__kai_kind
                     bool really) {
   for (uint32_t i = 0; i < scaler->n_virtual && n > 0; i++) {
     if (scaler->pools[i] != pool) continue;
-    int64_t *left = scaler->left + (size_t)i * scaler->world->cluster.n_dims, fits = pods_in(scaler->world, kind, left);
+    int64_t *left = scaler->left + (size_t)i * scaler->world->cluster.n_dims,
+            fits = hr__kai_pods_in(scaler->world, kind, left);
     if (fits > n) fits = n;
     if (really) take(scaler->world, kind, left, fits);
     n -= fits;
@@ -113,7 +99,7 @@ static uint32_t choose_pool(struct hr__kai_autoscaler *scaler, const struct hr__
   for (uint32_t p = 0; p < world->n_pools; p++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(world->simulated, (hr_pool){p});
     if (spec->nodes == 0 || !kind->allowed_nodes[hr_cluster_first_node(world->simulated, (hr_pool){p}).id]) continue;
-    const int64_t lacking = lacking_in(scaler, kind, p), on_each = pods_in(world, kind, world->node_amounts[p]);
+    const int64_t lacking = lacking_in(scaler, kind, p), on_each = hr__kai_pods_in(world, kind, world->node_amounts[p]);
     if (lacking > 0 && (!is_elastic(world, p) || on_each == 0)) continue;
     const int64_t needed = lacking > 0 ? (lacking + on_each - 1) / on_each : 0;
     if (needed > (int64_t)hr_cluster_offer(world->simulated, (hr_pool){p})) continue;

@@ -133,31 +133,19 @@ static void sort_by_depth(struct hr__kai_job_order *order) {
 bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_session *session, uint32_t *pods,
                           uint32_t *sets) {
   const struct hr__kai_cluster *cluster = session->cluster;
-  const size_t n_queues = cluster->n_queues ? cluster->n_queues : 1, n_jobs = cluster->n_jobs ? cluster->n_jobs : 1;
+  const size_t n = cluster->n_queues, n_jobs = cluster->n_jobs;
+  struct hr_arena *arena = session->arena;
   *order = (struct hr__kai_job_order){.session = session, .pods = pods, .sets = sets};
-  order->heaps = hr_arena_alloc(session->arena, (n_queues + n_jobs) * sizeof *order->heaps);
-  order->first = hr_arena_alloc(session->arena, n_queues * sizeof *order->first);
-  order->length = hr_arena_alloc(session->arena, n_queues * sizeof *order->length);
-  order->is_linked = hr_arena_alloc(session->arena, n_queues * sizeof *order->is_linked);
-  order->is_marked = hr_arena_alloc(session->arena, n_queues * sizeof *order->is_marked);
-  order->popped = hr_arena_alloc(session->arena, n_queues * sizeof *order->popped);
-  order->size = hr_arena_alloc(session->arena, n_jobs * sizeof *order->size);
-  order->elastic = hr_arena_alloc(session->arena, n_jobs * sizeof *order->elastic);
-  order->top = hr_arena_alloc(session->arena, n_queues * sizeof *order->top);
-  order->cursor = hr_arena_alloc(session->arena, n_queues * sizeof *order->cursor);
-  order->keys = hr_arena_alloc(session->arena, n_queues * sizeof *order->keys);
-  order->n_asked = hr_arena_alloc(session->arena, n_queues * sizeof *order->n_asked);
-  order->deepest_first = hr_arena_alloc(session->arena, n_queues * sizeof *order->deepest_first);
-  order->passed = hr_arena_alloc(session->arena, ((size_t)cluster->room_classes + 1) * sizeof *order->passed);
-  order->passed_in = hr_arena_alloc(session->arena, n_queues * sizeof *order->passed_in);
-  order->n_passed = hr_arena_alloc(session->arena, n_queues * sizeof *order->n_passed);
-  order->left = hr_arena_alloc(session->arena, n_queues * sizeof *order->left);
-  if (!order->heaps || !order->first || !order->length || !order->is_linked || !order->is_marked || !order->popped ||
-      !order->size || !order->elastic || !order->top || !order->cursor || !order->keys || !order->n_asked ||
-      !order->deepest_first || !order->passed || !order->passed_in || !order->n_passed || !order->left) {
-    session->no_memory = true;
+  if (!HR__ARENA_ARRAY(arena, order->heaps, n + n_jobs) || !HR__ARENA_ARRAY(arena, order->first, n) ||
+      !HR__ARENA_ARRAY(arena, order->length, n) || !HR__ARENA_ARRAY(arena, order->is_linked, n) ||
+      !HR__ARENA_ARRAY(arena, order->is_marked, n) || !HR__ARENA_ARRAY(arena, order->popped, n) ||
+      !HR__ARENA_ARRAY(arena, order->size, n_jobs) || !HR__ARENA_ARRAY(arena, order->elastic, n_jobs) ||
+      !HR__ARENA_ARRAY(arena, order->top, n) || !HR__ARENA_ARRAY(arena, order->cursor, n) ||
+      !HR__ARENA_ARRAY(arena, order->keys, n) || !HR__ARENA_ARRAY(arena, order->n_asked, n) ||
+      !HR__ARENA_ARRAY(arena, order->deepest_first, n) ||
+      !HR__ARENA_ARRAY(arena, order->passed, cluster->room_classes) || !HR__ARENA_ARRAY(arena, order->passed_in, n) ||
+      !HR__ARENA_ARRAY(arena, order->n_passed, n) || !HR__ARENA_ARRAY(arena, order->left, n))
     return false;
-  }
   for (uint32_t j = 0; j < cluster->n_jobs && !cluster->jobs_in_queue; j++)
     if (cluster->jobs[j].queue != HR__KAI_NONE) order->length[cluster->jobs[j].queue]++;
   divide_heaps(order, order->length);

@@ -83,11 +83,6 @@ struct kai {
 
 /* ---- Creation --------------------------------------------------------------------------------------- */
 
-/* Frees the memory that is not in the arena of the run. */
-static void world_finish(struct hr__kai_world *world) {
-  for (int i = 0; i < 2; i++) hr__arena_finish(&world->sessions[i]);
-}
-
 static void add_runtime(struct kai *kai, int64_t runtime_us) {
   for (uint32_t i = 0; i < kai->n_runtimes; i++)
     if (kai->runtimes_us[i] == runtime_us) return;
@@ -96,9 +91,7 @@ static void add_runtime(struct kai *kai, int64_t runtime_us) {
 
 /* Collects the distinct minimum run times. False: out of memory. */
 static bool collect_runtimes(struct kai *kai, const struct hr_kai_config *config) {
-  const size_t n = 2 + 2 * (size_t)(config ? config->n_queues : 0);
-  kai->runtimes_us = hr_arena_alloc(kai->arena, n * sizeof *kai->runtimes_us);
-  if (!kai->runtimes_us) return false;
+  if (!HR__ARENA_ARRAY(kai->arena, kai->runtimes_us, 2 + 2 * (size_t)(config ? config->n_queues : 0))) return false;
   add_runtime(kai, kai->scheduler.preempt_min_runtime_us);
   add_runtime(kai, kai->scheduler.reclaim_min_runtime_us);
   for (uint32_t i = 0; config && i < config->n_queues; i++) {
@@ -133,9 +126,10 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   return hr__kai_autoscaler_create(&kai->autoscaler, &kai->world, release_us) ? HR_OK : HR_NO_MEMORY;
 }
 
+/* Frees the memory that is not in the arena of the run. */
 static void destroy(void *self) {
   struct kai *kai = self;
-  if (kai) world_finish(&kai->world);
+  for (int i = 0; kai && i < 2; i++) hr__arena_finish(&kai->world.sessions[i]);
 }
 
 static uint32_t abilities(void *self) {
@@ -154,11 +148,7 @@ static void note_change(struct kai *kai) {
 
 /* Appends to a list in the arena. False: out of memory. */
 static bool append(struct hr_arena *arena, uint32_t **list, uint32_t *n, uint32_t *capacity, uint32_t value) {
-  if (*n == *capacity) {
-    uint32_t *grown = hr_arena_grown(arena, *list, capacity, sizeof **list);
-    if (!grown) return false;
-    *list = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(arena, *list, *n, *capacity)) return false;
   (*list)[(*n)++] = value;
   return true;
 }
@@ -521,38 +511,25 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
 
 /* ---- Reasons: queues and nodes ---------------------------------------------------------------------- */
 
-/* The number of pods that a job needs to start. */
-static uint32_t needed_pods(const struct hr__kai_world *world, uint32_t slot) {
-  return world->sets[slot].min_available;
-}
-
 /* The sum of the requests of the pods that a job needs to start. */
 static struct hr__kai_amounts request_of_job(const struct hr__kai_world *world, uint32_t slot) {
   struct hr__kai_amounts sum = {{0}};
   const uint32_t first = world->jobs[slot].first_pod;
-  for (uint32_t p = first; p < first + needed_pods(world, slot); p++) hr__kai_add(&sum, &world->pods[p].quota);
+  for (uint32_t p = first; p < first + world->sets[slot].min_available; p++) hr__kai_add(&sum, &world->pods[p].quota);
   return sum;
-}
-
-/* How many pods with this request fit on the idle capacity on a node. */
-static int64_t pods_on(const struct hr__kai_world *world, const int64_t *request, const int64_t *idle) {
-  int64_t n = INT64_MAX;
-  for (uint32_t d = 0; d < world->cluster.n_dims; d++)
-    if (request[d] > 0 && idle[d] / request[d] < n) n = idle[d] / request[d];
-  return n > 0 ? n : 0;
 }
 
 /* Whether the pods of the job fit on the idle capacity of any nodes. The last pod may be smaller than the others. */
 static bool fits_somewhere(const struct hr__kai_world *world, uint32_t slot) {
   const struct hr__kai_job *job = &world->jobs[slot];
   const struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
-  const uint32_t n_dims = world->cluster.n_dims, n_needed = needed_pods(world, slot);
+  const uint32_t n_dims = world->cluster.n_dims, n_needed = world->sets[slot].min_available;
   int64_t n_fit = 0;
   bool last_fits = false;
   for (uint32_t n = 0; n < world->cluster.n_nodes; n++) {
     const int64_t *idle = world->session->idle + (size_t)n * n_dims;
     if (!kind->allowed_nodes[n] || !hr__kai_fits(world->session, job->first_pod + job->n_pods - 1, n, false)) continue;
-    const int64_t on_node = pods_on(world, kind->amounts, idle);
+    const int64_t on_node = hr__kai_whole_pods_in(world, kind, idle);
     n_fit += on_node < n_needed ? on_node : n_needed;
     const int64_t left = idle[HR__KAI_DIM_GPUS] - on_node * kind->amounts[HR__KAI_DIM_GPUS];
     last_fits = last_fits || (kind->last_gpus < kind->pod_gpus && left >= (int64_t)kind->last_gpus);
@@ -631,7 +608,7 @@ struct lacks {
 static struct lacks count_lacks(const struct hr__kai_world *world, uint32_t slot) {
   const struct hr__kai_job *job = &world->jobs[slot];
   const struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
-  const uint32_t n_needed = needed_pods(world, slot);
+  const uint32_t n_needed = world->sets[slot].min_available;
   struct lacks lacks = {0};
   for (uint32_t n = 0; n < world->cluster.n_nodes; n++) {
     const int64_t *idle = world->session->idle + (size_t)n * world->cluster.n_dims;
@@ -641,7 +618,7 @@ static struct lacks count_lacks(const struct hr__kai_world *world, uint32_t slot
       continue;
     }
     const bool fits = hr__kai_fits(world->session, job->first_pod, n, false);
-    const int64_t on_node = fits ? pods_on(world, kind->amounts, idle) : 0;
+    const int64_t on_node = fits ? hr__kai_whole_pods_in(world, kind, idle) : 0;
     if (on_node >= n_needed - lacks.n_fit) lacks.n_fit = n_needed;
     if (lacks.n_fit < n_needed) lacks.n_fit += (uint32_t)on_node;
     bool some = false;
@@ -670,7 +647,7 @@ static void describe_nodes(const struct hr__kai_world *world, uint32_t slot, cha
   const char *profile = NULL;
   for (uint32_t d = HR__KAI_DIM_MIG; d < world->cluster.n_dims; d++)
     if (kind->amounts[d] > 0) profile = world->profiles[d - HR__KAI_DIM_MIG];
-  const uint32_t n_needed = needed_pods(world, slot);
+  const uint32_t n_needed = world->sets[slot].min_available;
   if (n_needed > 1)
     snprintf(text, size,
              "Resources were found for %" PRIu32 " pods while %" PRIu32 " are required for gang scheduling. Additional "
@@ -686,16 +663,6 @@ static void describe_nodes(const struct hr__kai_world *world, uint32_t slot, cha
   append_count(text, size, lacks.other, "didn't match Pod's node affinity/selector", "");
   const size_t used = strlen(text);
   if (used > 0 && used + 1 < size) memcpy(text + used - (text[used - 1] == ':'), ".", 2);
-}
-
-/* Writes KAI's message about a pending job, or an empty text if the job only waits for the next cycle. */
-static void describe_pending(const struct hr__kai_world *world, uint32_t slot, char *text, size_t size) {
-  bool over_quota;
-  const uint32_t queue = full_queue(world, slot, &over_quota);
-  if (queue != HR_NONE)
-    describe_queue(world, slot, queue, over_quota, text, size);
-  else if (!fits_somewhere(world, slot))
-    describe_nodes(world, slot, text, size);
 }
 
 /* ---- Reasons: operations of the policy -------------------------------------------------------------- */
@@ -717,11 +684,18 @@ static void explain(void *self, const struct hr_view *view, hr_job job, struct h
   }
 }
 
+/* Writes KAI's message about a pending job, or an empty text if the job only waits for the next cycle. */
 static void describe(void *self, const struct hr_view *view, hr_job job, char *text, size_t size) {
-  const struct kai *kai = self;
-  const uint32_t slot = hr__kai_slot_of(&kai->world, job);
+  const struct hr__kai_world *world = &((const struct kai *)self)->world;
+  const uint32_t slot = hr__kai_slot_of(world, job);
+  bool over_quota;
   (void)view;
-  if (slot != HR_NONE) describe_pending(&kai->world, slot, text, size);
+  if (slot == HR_NONE) return;
+  const uint32_t queue = full_queue(world, slot, &over_quota);
+  if (queue != HR_NONE)
+    describe_queue(world, slot, queue, over_quota, text, size);
+  else if (!fits_somewhere(world, slot))
+    describe_nodes(world, slot, text, size);
 }
 
 HR_POLICY(kai) = {HR_POLICY_HEAD,

@@ -35,12 +35,6 @@ static const double missing_ratio = 1000;
 
 /* ---- Topologies: trees ------------------------------------------------------------------------------ */
 
-static void *alloc(struct hr__kai_session *session, size_t n, size_t bytes) {
-  void *memory = hr_arena_alloc(session->arena, (n ? n : 1) * bytes);
-  if (!memory) session->no_memory = true;
-  return memory;
-}
-
 static void add_child(struct hr__kai_domain *parent, uint32_t child) {
   for (uint32_t i = 0; i < parent->n_children; i++)
     if (parent->children[i] == child) return;
@@ -57,21 +51,22 @@ static bool allocate_lists(struct hr__kai_session *session, struct hr__kai_tree 
   for (uint32_t d = 0; d < tree->n_domains; d++) {
     struct hr__kai_domain *domain = &tree->domains[d];
     domain->id_rank = topology->id_ranks[d];
-    domain->children = alloc(session, domain->n_nodes, sizeof *domain->children);
-    domain->nodes = alloc(session, domain->n_nodes, sizeof *domain->nodes);
-    domain->free = alloc(session, cluster->n_dims, sizeof *domain->free);
+    if (!HR__ARENA_ARRAY(session->arena, domain->children, domain->n_nodes) ||
+        !HR__ARENA_ARRAY(session->arena, domain->nodes, domain->n_nodes) ||
+        !HR__ARENA_ARRAY(session->arena, domain->free, cluster->n_dims))
+      return false;
     domain->n_nodes = 0;
   }
-  return !session->no_memory;
+  return true;
 }
 
 static bool build_tree(struct hr__kai_session *session, struct hr__kai_tree *tree,
                        const struct hr__kai_topology *topology) {
   const uint32_t n_nodes = session->cluster->n_nodes;
   tree->n_domains = topology->n_domains;
-  tree->domains = alloc(session, tree->n_domains, sizeof *tree->domains);
-  tree->order = alloc(session, tree->n_domains, sizeof *tree->order);
-  if (session->no_memory || !allocate_lists(session, tree, topology)) return false;
+  if (!HR__ARENA_ARRAY(session->arena, tree->domains, tree->n_domains) ||
+      !HR__ARENA_ARRAY(session->arena, tree->order, tree->n_domains) || !allocate_lists(session, tree, topology))
+    return false;
   for (uint32_t n = 0; n < n_nodes; n++)
     for (uint32_t level = 0; level <= topology->n_levels; level++) {
       const uint32_t d = topology->domain_of[level * n_nodes + n];
@@ -92,15 +87,16 @@ static bool topologies_create(struct hr__kai_topologies *topologies, struct hr__
   *topologies = (struct hr__kai_topologies){.session = session};
   if (cluster->n_topologies == 0) return true;
   struct hr__kai_topology_scores *scores = &topologies->scores;
-  scores->of_sets = alloc(session, (size_t)max_sets * cluster->n_nodes, sizeof *scores->of_sets);
-  scores->of_groups = alloc(session, (size_t)max_groups * cluster->n_nodes, sizeof *scores->of_groups);
-  scores->has_sets = alloc(session, max_sets, sizeof *scores->has_sets);
-  scores->has_groups = alloc(session, max_groups, sizeof *scores->has_groups);
-  topologies->valid = alloc(session, cluster->n_nodes, sizeof *topologies->valid);
-  topologies->trees = alloc(session, cluster->n_topologies, sizeof *topologies->trees);
-  for (uint32_t t = 0; !session->no_memory && t < cluster->n_topologies; t++)
-    build_tree(session, &topologies->trees[t], &cluster->topologies[t]);
-  return !session->no_memory;
+  if (!HR__ARENA_ARRAY(session->arena, scores->of_sets, (size_t)max_sets * cluster->n_nodes) ||
+      !HR__ARENA_ARRAY(session->arena, scores->of_groups, (size_t)max_groups * cluster->n_nodes) ||
+      !HR__ARENA_ARRAY(session->arena, scores->has_sets, max_sets) ||
+      !HR__ARENA_ARRAY(session->arena, scores->has_groups, max_groups) ||
+      !HR__ARENA_ARRAY(session->arena, topologies->valid, cluster->n_nodes) ||
+      !HR__ARENA_ARRAY(session->arena, topologies->trees, cluster->n_topologies))
+    return false;
+  for (uint32_t t = 0; t < cluster->n_topologies; t++)
+    if (!build_tree(session, &topologies->trees[t], &cluster->topologies[t])) return false;
+  return true;
 }
 
 uint32_t hr__kai_domains_of_level(const struct hr__kai_tree *tree, uint32_t domain, uint32_t level, uint32_t *found) {
@@ -199,10 +195,7 @@ static void sum_free(const struct hr__kai_session *session, struct hr__kai_tree 
   }
   if (described->n_children > 0) return;
   for (uint32_t i = 0; i < described->n_nodes; i++)
-    for (uint32_t d = 0; d < n_dims; d++) {
-      const size_t cell = (size_t)described->nodes[i] * n_dims + d;
-      described->free[d] += session->idle[cell] + session->releasing[cell];
-    }
+    for (uint32_t d = 0; d < n_dims; d++) described->free[d] += hr__kai_free_on(session, described->nodes[i], d);
 }
 
 /* The largest requests of the pods that are to be placed, and the number of these pods. */
@@ -244,17 +237,16 @@ static bool find_largest(const struct hr__kai_cluster *cluster, const struct hr_
 /* How many pods with the largest request fit on a node. */
 static int64_t pods_on(const struct hr__kai_session *session, const struct largest *largest, uint32_t node) {
   const struct hr__kai_cluster *cluster = session->cluster;
-  const int64_t *idle = session->idle + node * cluster->n_dims, *freed = session->releasing + node * cluster->n_dims;
   if (largest->cpu == 0 && largest->mem == 0 && largest->n_devices == 0 && !largest->instances) return largest->n_pods;
   const int64_t request[] = {largest->cpu, largest->mem, 1};
   int64_t n = INT64_MAX;
   for (uint32_t d = 0; d < 3; d++) {
-    const int64_t free = idle[d] + freed[d];
+    const int64_t free = hr__kai_free_on(session, node, d);
     if (free < request[d]) return 0;
     if (request[d] > 0 && free / request[d] < n) n = free / request[d];
   }
   const int64_t mib = (int64_t)(largest->portion * (double)cluster->nodes[node].gpu_mib);
-  const int64_t gpus = idle[HR__KAI_DIM_GPUS] + freed[HR__KAI_DIM_GPUS] + hr__kai_count_fitting(session, mib, node);
+  const int64_t gpus = hr__kai_free_on(session, node, HR__KAI_DIM_GPUS) + hr__kai_count_fitting(session, mib, node);
   if (gpus < 0) return 0;
   return largest->n_devices > 0 && gpus / largest->n_devices < n ? gpus / largest->n_devices : n;
 }
@@ -341,6 +333,17 @@ const char *hr__kai_levels_tried(const struct hr__kai_constraint *constraint, ui
   return NULL;
 }
 
+static bool is_below(const struct hr__kai_cluster *cluster, uint32_t group, uint32_t ancestor) {
+  while (group != HR__KAI_NONE && group != ancestor) group = cluster->groups[group].parent;
+  return group == ancestor;
+}
+
+/* Whether a pod belongs to a pod set or, if `set` is HR__KAI_NONE, is below a group. */
+static bool belongs_to(const struct hr__kai_cluster *cluster, uint32_t pod, uint32_t set, uint32_t group) {
+  const uint32_t own = cluster->pods[pod].pod_set;
+  return set != HR__KAI_NONE ? own == set : is_below(cluster, cluster->sets[own].group, group);
+}
+
 /* Whether the subject has active pods in the domain; with `anywhere`, whether it has active pods at all. */
 static bool has_active(const struct hr__kai_session *session, const struct hr__kai_subject *subject,
                        const struct hr__kai_topology *topology, uint32_t domain, bool anywhere) {
@@ -348,11 +351,8 @@ static bool has_active(const struct hr__kai_session *session, const struct hr__k
   const struct hr__kai_job *job = &cluster->jobs[subject->job];
   if (subject->job == session->part_job) return false;
   for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++) {
-    if (!hr__kai_is(session->pods[p].status, HR__KAI_ACTIVE)) continue;
-    uint32_t group = cluster->sets[cluster->pods[p].pod_set].group;
-    while (subject->set == HR__KAI_NONE && group != subject->group && group != HR__KAI_NONE)
-      group = cluster->groups[group].parent;
-    if (subject->set == HR__KAI_NONE ? group != subject->group : cluster->pods[p].pod_set != subject->set) continue;
+    if (!hr__kai_is(session->pods[p].status, HR__KAI_ACTIVE) || !belongs_to(cluster, p, subject->set, subject->group))
+      continue;
     if (anywhere) return true;
     const size_t required = (size_t)subject->constraint->required * cluster->n_nodes;
     if (session->pods[p].node >= 0 && topology->domain_of[required + (size_t)session->pods[p].node] == domain)
@@ -451,16 +451,15 @@ bool hr__kai_placer_create(struct hr__kai_placer *placer, struct hr__kai_session
   for (uint32_t t = 0; t < cluster->n_topologies; t++)
     if (cluster->topologies[t].n_domains > max_domains) max_domains = cluster->topologies[t].n_domains;
   const size_t depth = (size_t)max_groups + 1; /* a path of groups, and a pod set */
-  *placer = (struct hr__kai_placer){.session = session, .max_domains = max_domains};
-  placer->scores = alloc(session, cluster->n_nodes, sizeof *placer->scores);
-  placer->fitting = alloc(session, cluster->n_nodes, sizeof *placer->fitting);
-  placer->pods = alloc(session, max_pods, sizeof *placer->pods);
-  placer->sets = alloc(session, max_sets, sizeof *placer->sets);
-  placer->batch = alloc(session, depth * max_pods, sizeof *placer->batch);
-  placer->children = alloc(session, (size_t)max_groups + max_sets, sizeof *placer->children);
-  placer->domains = alloc(session, depth * max_domains, sizeof *placer->domains);
-  placer->node_sets = alloc(session, depth * cluster->n_nodes, sizeof *placer->node_sets);
-  return topologies_create(&placer->topologies, session, max_sets, max_groups) && !session->no_memory;
+  struct hr_arena *arena = session->arena;
+  *placer = (struct hr__kai_placer){.session = session};
+  return HR__ARENA_ARRAY(arena, placer->scores, cluster->n_nodes) &&
+         HR__ARENA_ARRAY(arena, placer->fitting, cluster->n_nodes) && HR__ARENA_ARRAY(arena, placer->pods, max_pods) &&
+         HR__ARENA_ARRAY(arena, placer->sets, max_sets) && HR__ARENA_ARRAY(arena, placer->batch, depth * max_pods) &&
+         HR__ARENA_ARRAY(arena, placer->children, (size_t)max_groups + max_sets) &&
+         HR__ARENA_ARRAY(arena, placer->domains, depth * max_domains) &&
+         HR__ARENA_ARRAY(arena, placer->node_sets, depth * cluster->n_nodes) &&
+         topologies_create(&placer->topologies, session, max_sets, max_groups);
 }
 
 /* ---- Placements: GPUs ------------------------------------------------------------------------------- */
@@ -552,14 +551,6 @@ static struct gpu_choice choose_gpus(struct hr__kai_session *session, uint32_t p
 
 /* ---- Placements: predicates ------------------------------------------------------------------------- */
 
-static bool takes_parts(const struct hr__kai_pod *pod) {
-  return pod->kind == HR__KAI_FRACTION || pod->kind == HR__KAI_MEMORY;
-}
-
-static bool wants_gpus(const struct hr__kai_pod *pod) {
-  return pod->gpus > 0 || pod->kind == HR__KAI_MEMORY || pod->kind == HR__KAI_INSTANCE;
-}
-
 /* The amounts of a pod on a node that are compared with the limits of queues. As in KAI, a pod with several whole GPUs
    counts as one with a single GPU. */
 static struct hr__kai_amounts checked_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node) {
@@ -594,7 +585,7 @@ static bool suits_mig(const struct hr__kai_session *session, uint32_t pod, uint3
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
   const enum hr__kai_mig mig = session->cluster->nodes[node].mig;
   if (described->legacy_mig) return false;
-  if (!wants_gpus(described)) return true;
+  if (!hr__kai_wants_gpus(described)) return true;
   if (mig == HR__KAI_MIG_NONE) return described->kind != HR__KAI_INSTANCE;
   if (described->kind == HR__KAI_INSTANCE && has_legacy_mig(session, node)) return false;
   if (mig == HR__KAI_MIG_SINGLE) return described->kind == HR__KAI_WHOLE;
@@ -604,9 +595,8 @@ static bool suits_mig(const struct hr__kai_session *session, uint32_t pod, uint3
 /* Whether the node has room for one more pod, and, if a GPU without a reservation is used, for another pod that
    reserves it. */
 static bool has_room_for_pods(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
-  const size_t cell = (size_t)node * session->cluster->n_dims + HR__KAI_DIM_PODS;
-  const int64_t free = session->idle[cell] + session->releasing[cell];
-  if (!takes_parts(&session->cluster->pods[pod])) return free > 0;
+  const int64_t free = hr__kai_free_on(session, node, HR__KAI_DIM_PODS);
+  if (!hr__kai_takes_parts(&session->cluster->pods[pod])) return free > 0;
   if (free >= 2) return true;
   const uint32_t n_devices = session->cluster->pods[pod].n_devices;
   struct gpu_choice choice = choose_gpus(session, pod, node, false, false);
@@ -627,12 +617,6 @@ static bool fits_node(struct hr__kai_session *session, uint32_t pod, uint32_t no
 
 /* ---- Placements: scores of nodes -------------------------------------------------------------------- */
 
-/* The idle and releasing amount of a resource of a node. */
-static int64_t free_on(const struct hr__kai_session *session, uint32_t node, uint32_t dim) {
-  const size_t cell = (size_t)node * session->cluster->n_dims + dim;
-  return session->idle[cell] + session->releasing[cell];
-}
-
 /* The minimum and maximum free amount of a resource over the allowed nodes that have the resource. */
 struct free_range {
   uint32_t dim;
@@ -641,10 +625,11 @@ struct free_range {
 
 static struct free_range range_for(const struct hr__kai_session *session, uint32_t pod, const uint8_t *allowed) {
   const struct hr__kai_cluster *cluster = session->cluster;
-  struct free_range range = {wants_gpus(&cluster->pods[pod]) ? HR__KAI_DIM_GPUS : HR__KAI_DIM_CPU, (double)INFINITY, 0};
+  struct free_range range = {hr__kai_wants_gpus(&cluster->pods[pod]) ? HR__KAI_DIM_GPUS : HR__KAI_DIM_CPU,
+                             (double)INFINITY, 0};
   for (uint32_t n = 0; n < cluster->n_nodes; n++) {
     if (!allowed[n] || cluster->nodes[n].allocatable[range.dim] == 0) continue;
-    const double free = (double)free_on(session, n, range.dim);
+    const double free = (double)hr__kai_free_on(session, n, range.dim);
     if (free < range.least) range.least = free;
     if (free > range.most) range.most = free;
   }
@@ -655,7 +640,7 @@ static double placement_score(const struct hr__kai_session *session, uint32_t no
   const struct hr__kai_cluster *cluster = session->cluster;
   const bool gpus = range->dim == HR__KAI_DIM_GPUS;
   const enum hr__kai_placement placement = gpus ? cluster->config.gpu_placement : cluster->config.cpu_placement;
-  const double free = (double)free_on(session, node, range->dim);
+  const double free = (double)hr__kai_free_on(session, node, range->dim);
   const int64_t has = cluster->nodes[node].allocatable[range->dim];
   if (placement == HR__KAI_SPREAD) {
     const int64_t n = gpus ? cluster->nodes[node].n_gpus : has;
@@ -681,7 +666,7 @@ static double score_node(const struct hr__kai_placer *placer, uint32_t pod, uint
     const int64_t mib = whole ? cluster->nodes[node].gpu_mib : hr__kai_mib_on(session, pod, node);
     if (hr__kai_count_fitting(session, mib, node) > 0) score += score_shared;
   }
-  if (config->resource_type && !wants_gpus(described) && cluster->nodes[node].mig == HR__KAI_MIG_NONE &&
+  if (config->resource_type && !hr__kai_wants_gpus(described) && cluster->nodes[node].mig == HR__KAI_MIG_NONE &&
       cluster->nodes[node].allocatable[HR__KAI_DIM_GPUS] <= 0)
     score += score_cpu_only;
   score += placement_score(session, node, range);
@@ -697,7 +682,7 @@ static double score_node(const struct hr__kai_placer *placer, uint32_t pod, uint
 static bool place_on(struct hr__kai_session *session, uint32_t pod, uint32_t node, bool wait_only) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
   bool waits = wait_only;
-  if (takes_parts(described)) {
+  if (hr__kai_takes_parts(described)) {
     const struct hr__kai_mark mark = hr__kai_mark(session);
     const struct gpu_choice choice = choose_gpus(session, pod, node, wait_only, true);
     if (choice.n < described->n_devices) {
@@ -750,11 +735,6 @@ static bool place_pod(struct hr__kai_placer *placer, uint32_t pod, const uint8_t
 static bool place_subject(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, const uint8_t *allowed,
                           bool wait_only);
 
-static bool is_below(const struct hr__kai_cluster *cluster, uint32_t group, uint32_t ancestor) {
-  while (group != HR__KAI_NONE && group != ancestor) group = cluster->groups[group].parent;
-  return group == ancestor;
-}
-
 /* Places those pods of the subject that belong to a child. If the child is a group, `set` is HR__KAI_NONE; if it is a
    pod set, `group` is HR__KAI_NONE. Returns whether they were placed. */
 static bool place_child(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, uint32_t group,
@@ -763,11 +743,8 @@ static bool place_child(struct hr__kai_placer *placer, const struct hr__kai_subj
   uint32_t *pods = placer->batch + placer->n_batch;
   struct hr__kai_subject child = {.job = subject->job, .set = set, .group = group, .pods = pods};
   child.constraint = set != HR__KAI_NONE ? &cluster->sets[set].constraint : &cluster->groups[group].constraint;
-  for (uint32_t i = 0; i < subject->n_pods; i++) {
-    const uint32_t of = cluster->pods[subject->pods[i]].pod_set;
-    if (set != HR__KAI_NONE ? of == set : is_below(cluster, cluster->sets[of].group, group))
-      pods[child.n_pods++] = subject->pods[i];
-  }
+  for (uint32_t i = 0; i < subject->n_pods; i++)
+    if (belongs_to(cluster, subject->pods[i], set, group)) pods[child.n_pods++] = subject->pods[i];
   placer->n_batch += child.n_pods;
   const bool placed = place_subject(placer, &child, allowed, wait_only);
   placer->n_batch -= child.n_pods;

@@ -48,22 +48,15 @@ struct hr__kai_amounts hr__kai_request_of(const struct hr__kai_cluster *cluster,
 
 /* ---- Memory ----------------------------------------------------------------------------------------- */
 
-static void *alloc(struct hr__kai_session *session, size_t n, size_t bytes) {
-  void *memory = hr_arena_alloc(session->arena, (n ? n : 1) * bytes);
-  if (!memory) session->no_memory = true;
-  return memory;
-}
-
 static uint32_t larger(uint32_t a, uint32_t b) {
   return a > b ? a : b;
 }
 
 /* Allocates the lists of shared GPUs. Each pod has 1 + HR__KAI_ENTRIES lists, each with room for `n_devices` GPUs. */
-static void allocate_gpus(struct hr__kai_session *session, const struct hr__kai_start *start) {
+static bool allocate_gpus(struct hr__kai_session *session, const struct hr__kai_start *start) {
   const struct hr__kai_cluster *cluster = session->cluster;
   uint32_t n = 0, n_shared = 0;
-  session->first_gpu = alloc(session, cluster->n_pods, sizeof *session->first_gpu);
-  if (!session->first_gpu) return;
+  if (!HR__ARENA_ARRAY(session->arena, session->first_gpu, cluster->n_pods)) return false;
   for (uint32_t p = 0; p < cluster->n_pods; p++) {
     session->first_gpu[p] = n;
     n += (1 + HR__KAI_ENTRIES) * cluster->pods[p].n_devices;
@@ -74,28 +67,28 @@ static void allocate_gpus(struct hr__kai_session *session, const struct hr__kai_
   session->n_shared = session->max_shared;
   session->max_shared = larger(session->max_shared + n_shared, cluster->room_shared);
   session->n_devices = n;
-  session->gpus = alloc(session, larger(n, (1 + HR__KAI_ENTRIES) * cluster->room_devices), sizeof *session->gpus);
-  session->shared = alloc(session, session->max_shared, sizeof *session->shared);
+  return HR__ARENA_ARRAY(session->arena, session->gpus, larger(n, (1 + HR__KAI_ENTRIES) * cluster->room_devices)) &&
+         HR__ARENA_ARRAY(session->arena, session->shared, session->max_shared);
 }
 
-static void allocate_state(struct hr__kai_session *session) {
+static bool allocate_state(struct hr__kai_session *session) {
   const struct hr__kai_cluster *cluster = session->cluster;
-  const size_t cells = (size_t)cluster->n_nodes * cluster->n_dims;
-  session->idle = alloc(session, cells, sizeof *session->idle);
-  session->releasing = alloc(session, cells, sizeof *session->releasing);
-  session->used_gpus = alloc(session, cluster->n_nodes, sizeof *session->used_gpus);
-  session->first_shared = alloc(session, cluster->n_nodes, sizeof *session->first_shared);
-  session->pods = alloc(session, cluster->n_pods, sizeof *session->pods);
-  session->sets = alloc(session, cluster->n_sets, sizeof *session->sets);
-  session->jobs = alloc(session, cluster->n_jobs, sizeof *session->jobs);
-  session->is_recounted = alloc(session, cluster->n_nodes, sizeof *session->is_recounted);
-  session->hopeful = alloc(session, cluster->n_jobs, sizeof *session->hopeful);
-  session->ids = alloc(session, cluster->n_queues, sizeof *session->ids);
-  session->remainders = alloc(session, cluster->n_queues, sizeof *session->remainders);
+  const size_t n_nodes = cluster->n_nodes, cells = n_nodes * cluster->n_dims;
+  struct hr_arena *arena = session->arena;
   session->max_changes = FIRST_CHANGES;
-  session->changes = alloc(session, session->max_changes, sizeof *session->changes);
   session->max_operations = FIRST_OPERATIONS;
-  session->operations = alloc(session, session->max_operations, sizeof *session->operations);
+  return HR__ARENA_ARRAY(arena, session->idle, cells) && HR__ARENA_ARRAY(arena, session->releasing, cells) &&
+         HR__ARENA_ARRAY(arena, session->used_gpus, n_nodes) &&
+         HR__ARENA_ARRAY(arena, session->first_shared, n_nodes) &&
+         HR__ARENA_ARRAY(arena, session->pods, cluster->n_pods) &&
+         HR__ARENA_ARRAY(arena, session->sets, cluster->n_sets) &&
+         HR__ARENA_ARRAY(arena, session->jobs, cluster->n_jobs) &&
+         HR__ARENA_ARRAY(arena, session->is_recounted, n_nodes) &&
+         HR__ARENA_ARRAY(arena, session->hopeful, cluster->n_jobs) &&
+         HR__ARENA_ARRAY(arena, session->ids, cluster->n_queues) &&
+         HR__ARENA_ARRAY(arena, session->remainders, cluster->n_queues) &&
+         HR__ARENA_ARRAY(arena, session->changes, FIRST_CHANGES) &&
+         HR__ARENA_ARRAY(arena, session->operations, FIRST_OPERATIONS);
 }
 
 /* ---- Start ------------------------------------------------------------------------------------------ */
@@ -105,12 +98,7 @@ static void start_nodes(struct hr__kai_session *session) {
   for (uint32_t n = 0; n < cluster->n_nodes; n++) {
     const int64_t *allocatable = cluster->nodes[n].allocatable;
     session->first_shared[n] = -1;
-    for (uint32_t d = 0; d < cluster->n_dims; d++) session->idle[n * cluster->n_dims + d] = allocatable[d];
-    session->total.of[HR__KAI_CPU] += allocatable[HR__KAI_DIM_CPU];
-    session->total.of[HR__KAI_MEM] += allocatable[HR__KAI_DIM_MEM];
-    session->total.of[HR__KAI_GPU] += allocatable[HR__KAI_DIM_GPUS] * HR__KAI_GPU_UNIT;
-    for (uint32_t d = HR__KAI_DIM_MIG; d < cluster->n_dims; d++)
-      session->total.of[HR__KAI_GPU] += allocatable[d] * cluster->mig_slices[d] * HR__KAI_GPU_UNIT;
+    for (uint32_t d = 0; d < cluster->n_dims; d++) hr__kai_add_capacity(session, n, d, allocatable[d]);
   }
 }
 
@@ -156,24 +144,6 @@ static void start_pod(struct hr__kai_session *session, uint32_t pod, const struc
   if (hr__kai_is(start->status, HR__KAI_HOLDING)) hr__kai_add(&job->allocated, &described->quota);
 }
 
-/* Adds the allocation or the request of a pod to its queue and all queues above it. */
-static void start_share(struct hr__kai_session *session, uint32_t pod) {
-  const struct hr__kai_cluster *cluster = session->cluster;
-  const struct hr__kai_job *job = &cluster->jobs[cluster->pods[pod].job];
-  const int64_t status = session->pods[pod].status;
-  const bool holds = hr__kai_is(status, HR__KAI_HOLDING);
-  if (!holds && status != HR__KAI_PENDING) return;
-  const struct hr__kai_amounts amounts = holds ? hr__kai_accepted_of(session, pod) : hr__kai_request_of(cluster, pod);
-  for (uint32_t q = job->queue; q != HR__KAI_NONE; q = cluster->queues[q].parent) {
-    for (int r = 0; r < HR__KAI_RESOURCES; r++) {
-      struct hr__kai_share *share = &cluster->queues[q].share[r];
-      share->request += amounts.of[r];
-      if (holds) share->allocated += amounts.of[r];
-      if (holds && !job->preemptible) share->allocated_non_preemptible += amounts.of[r];
-    }
-  }
-}
-
 static void start_queues(struct hr__kai_session *session) {
   const struct hr__kai_cluster *cluster = session->cluster;
   for (uint32_t q = 0; q < cluster->n_queues; q++)
@@ -181,9 +151,10 @@ static void start_queues(struct hr__kai_session *session) {
       struct hr__kai_share *share = &cluster->queues[q].share[r];
       share->fair = share->allocated = share->allocated_non_preemptible = share->request = 0;
     }
-  for (uint32_t p = 0; p < cluster->n_pods; p++)
-    if (cluster->pods[p].job != HR__KAI_NONE && cluster->jobs[cluster->pods[p].job].queue != HR__KAI_NONE)
-      start_share(session, p);
+  for (uint32_t p = 0; p < cluster->n_pods; p++) {
+    if (cluster->pods[p].job != HR__KAI_NONE) hr__kai_count_share(session, p, 1);
+    session->n_changes = 0;
+  }
   hr__kai_divide_tree(cluster->queues, cluster->n_queues, &session->total, cluster->config.k_value, session->ids,
                       session->remainders);
 }
@@ -193,9 +164,7 @@ struct hr__kai_session *hr__kai_session_create(struct hr_arena *arena, const str
   struct hr__kai_session *session = hr_arena_alloc(arena, sizeof *session);
   if (!session) return NULL;
   *session = (struct hr__kai_session){.arena = arena, .cluster = cluster, .part_job = HR__KAI_NONE, .free_shared = -1};
-  allocate_gpus(session, start);
-  allocate_state(session);
-  if (session->no_memory) return NULL;
+  if (!allocate_gpus(session, start) || !allocate_state(session)) return NULL;
   start_nodes(session);
   start_shared(session, start);
   for (uint32_t i = 0; i < cluster->n_pods; i++) {
@@ -203,7 +172,6 @@ struct hr__kai_session *hr__kai_session_create(struct hr_arena *arena, const str
     start_pod(session, pod, &start[pod]);
   }
   start_queues(session);
-  session->n_changes = 0;
   return session->no_memory ? NULL : session;
 }
 

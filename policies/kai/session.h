@@ -11,7 +11,7 @@
  * created; later, only lists that exceed their capacity are allocated again.
  */
 
-#include "headroom/base.h"
+#include "base/containers.h"
 #include "headroom/unstable/systems/systems.h"
 
 #include <math.h>
@@ -319,6 +319,15 @@ struct hr__kai_pod {
   bool legacy_mig;
 };
 
+/* Whether the pod requests parts of GPUs, which it shares with other pods. */
+static inline bool hr__kai_takes_parts(const struct hr__kai_pod *pod) {
+  return pod->kind == HR__KAI_FRACTION || pod->kind == HR__KAI_MEMORY;
+}
+
+static inline bool hr__kai_wants_gpus(const struct hr__kai_pod *pod) {
+  return pod->gpus > 0 || pod->kind == HR__KAI_MEMORY || pod->kind == HR__KAI_INSTANCE;
+}
+
 /* A topology constraint. Levels count from 1 (outermost); 0: none. -1: a level that the topology does not have. */
 struct hr__kai_constraint {
   uint32_t topology; /* HR__KAI_NONE: no constraint. At least `n_topologies`: unknown, which nothing satisfies */
@@ -540,10 +549,10 @@ struct hr__kai_session {
   struct hr__kai_job_state *jobs;
 
   struct hr__kai_change *changes;
-  size_t n_changes, max_changes;
+  size_t n_changes;
   struct hr__kai_operation *operations;
   int64_t n_operations;
-  size_t max_operations;
+  uint32_t max_changes, max_operations;
 
   /* The part of the pending job that the solver examines: its first pods. part_job HR__KAI_NONE: no part. */
   uint32_t part_job, part_n;
@@ -557,7 +566,8 @@ struct hr__kai_session {
   double *remainders;                       /* [n_queues] scratch memory */
   uint32_t *hopeful, n_hopeful;  /* jobs that do not run, with pods that were pipelined since hr__kai_settle */
   struct hr__kai_operation *log; /* the first committed operation of each pod since hr__kai_settle */
-  size_t n_log, max_log;
+  size_t n_log;
+  uint32_t max_log;
 };
 
 /* Creates a session. `start` has the initial status and node of each pod. Returns NULL if memory is exhausted. */
@@ -579,6 +589,18 @@ void hr__kai_divide_again(struct hr__kai_session *session);
 /* Ends a session: bound pods become running, evicted pods become releasing on their nodes, and pipelined pods become
    pending again. */
 void hr__kai_settle(struct hr__kai_session *session);
+
+/* Adds to the capacity of a node in one dimension, and to the total capacity. */
+void hr__kai_add_capacity(struct hr__kai_session *session, uint32_t node, uint32_t dim, int64_t more);
+/* Between two sessions, adds the allocation or the request of a pod to its queues (`sign` 1), or subtracts it (`sign`
+   -1). */
+void hr__kai_count_share(struct hr__kai_session *session, uint32_t pod, int64_t sign);
+
+/* The idle and releasing amount of a resource of a node. */
+static inline int64_t hr__kai_free_on(const struct hr__kai_session *session, uint32_t node, uint32_t dim) {
+  const size_t cell = (size_t)node * session->cluster->n_dims + dim;
+  return session->idle[cell] + session->releasing[cell];
+}
 
 /* The request of a pod, as it counts for quotas. Requested GPU memory counts as a fraction of the memory of the
    cluster's smallest GPU. */

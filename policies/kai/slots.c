@@ -55,31 +55,20 @@ bool hr__kai_renew_session(struct hr__kai_world *world) {
   return true;
 }
 
-/* Copies `old` entries of an array to new memory for `new` entries. */
-#define GROW(array, old, new)                                                                                          \
-  do {                                                                                                                 \
-    void *grown_ = hr__kai_alloc(world, (new), sizeof *(array));                                                       \
-    if (!grown_) return false;                                                                                         \
-    if (old) memcpy(grown_, (array), (old) * sizeof *(array));                                                         \
-    (array) = grown_;                                                                                                  \
-  } while (0)
-
 static bool grow_arrays(struct hr__kai_world *world, uint32_t slots, uint32_t pods) {
-  GROW(world->jobs, world->n_slots, slots);
-  GROW(world->sets, world->n_slots, slots);
-  GROW(world->groups, world->n_slots, slots);
-  GROW(world->kind_of, world->n_slots, slots);
-  GROW(world->job_of, world->n_slots, slots);
-  GROW(world->next_spare, world->n_slots, slots);
-  GROW(world->class_of, world->n_slots, slots);
-  GROW(world->by_queue, 0, slots);
-  GROW(world->is_leaving, world->n_slots, slots);
-  GROW(world->is_frozen, world->n_slots, slots);
-  GROW(world->is_running, world->n_slots, slots);
-  GROW(world->waiting, world->n_waiting, slots);
-  GROW(world->running, world->n_running, slots);
-  GROW(world->pods, world->n_pods, pods);
-  GROW(world->pods_of_sets, world->n_pods, pods);
+  struct hr_arena *arena = world->arena;
+  const uint32_t n = world->n_slots;
+  if (!HR__ARENA_RESIZE(arena, world->jobs, n, slots) || !HR__ARENA_RESIZE(arena, world->sets, n, slots) ||
+      !HR__ARENA_RESIZE(arena, world->groups, n, slots) || !HR__ARENA_RESIZE(arena, world->kind_of, n, slots) ||
+      !HR__ARENA_RESIZE(arena, world->job_of, n, slots) || !HR__ARENA_RESIZE(arena, world->next_spare, n, slots) ||
+      !HR__ARENA_RESIZE(arena, world->class_of, n, slots) || !HR__ARENA_RESIZE(arena, world->by_queue, 0, slots) ||
+      !HR__ARENA_RESIZE(arena, world->is_leaving, n, slots) || !HR__ARENA_RESIZE(arena, world->is_frozen, n, slots) ||
+      !HR__ARENA_RESIZE(arena, world->is_running, n, slots) ||
+      !HR__ARENA_RESIZE(arena, world->waiting, world->n_waiting, slots) ||
+      !HR__ARENA_RESIZE(arena, world->running, world->n_running, slots) ||
+      !HR__ARENA_RESIZE(arena, world->pods, world->n_pods, pods) ||
+      !HR__ARENA_RESIZE(arena, world->pods_of_sets, world->n_pods, pods))
+    return false;
   for (uint32_t j = world->n_slots; j < slots; j++) world->jobs[j].queue = HR__KAI_NONE;
   for (uint32_t p = world->n_pods; p < pods; p++) {
     world->pods[p].job = HR__KAI_NONE;
@@ -104,9 +93,9 @@ bool hr__kai_make_room(struct hr__kai_world *world, uint32_t n_pods, uint32_t n_
   if (world->n_pods + n_pods > pods) pods = 2 * (world->n_pods + n_pods) + FIRST_SLOTS;
   if (n_pods > world->max_job_pods) {
     const uint32_t most = 2 * n_pods > FIRST_JOB_PODS ? 2 * n_pods : FIRST_JOB_PODS;
-    GROW(world->spare_by_pods, world->max_job_pods ? world->max_job_pods + 1 : 0, most + 1);
-    for (uint32_t i = world->max_job_pods ? world->max_job_pods + 1 : 0; i <= most; i++)
-      world->spare_by_pods[i] = HR_NONE;
+    const uint32_t before = world->max_job_pods ? world->max_job_pods + 1 : 0;
+    if (!HR__ARENA_RESIZE(world->arena, world->spare_by_pods, before, most)) return false;
+    for (uint32_t i = before; i <= most; i++) world->spare_by_pods[i] = HR_NONE;
     world->max_job_pods = most;
   }
   if (world->n_devices + n_devices > cluster->room_devices) cluster->room_devices = 2 * (world->n_devices + n_devices);
@@ -197,8 +186,9 @@ static bool classify(struct hr__kai_world *world, uint32_t slot) {
     }
   if (world->n_classes == world->classes_capacity) {
     const uint32_t n = 2 * world->classes_capacity + 32;
-    GROW(world->classes, world->n_classes, n);
-    GROW(world->jobs_of_class, world->n_classes, n);
+    if (!HR__ARENA_RESIZE(world->arena, world->classes, world->n_classes, n) ||
+        !HR__ARENA_RESIZE(world->arena, world->jobs_of_class, world->n_classes, n))
+      return false;
     world->classes_capacity = n;
     world->cluster.jobs_of_class = world->jobs_of_class;
     world->cluster.room_classes = n;
@@ -212,17 +202,19 @@ static bool classify(struct hr__kai_world *world, uint32_t slot) {
   return true;
 }
 
-static bool goes_before(const struct hr__kai_world *world, uint32_t a, uint32_t b) {
-  if (world->jobs[a].priority != world->jobs[b].priority) return world->jobs[a].priority > world->jobs[b].priority;
-  return world->job_of[a] < world->job_of[b];
+/* Whether slot `a` is listed before slot `b`: by priority if `by_priority`, then by job. */
+static bool goes_before(const struct hr__kai_world *world, uint32_t a, uint32_t b, bool by_priority) {
+  const int32_t priority = world->jobs[a].priority, other = world->jobs[b].priority;
+  return by_priority && priority != other ? priority > other : world->job_of[a] < world->job_of[b];
 }
 
-/* The position of a slot in the list of its queue. */
-static uint32_t position_of(const struct hr__kai_world *world, const struct hr__kai_leaf_list *list, uint32_t slot) {
-  uint32_t low = 0, high = list->n;
+/* The position of a slot in a sorted list. */
+static uint32_t position_in(const struct hr__kai_world *world, const uint32_t *list, uint32_t n, uint32_t slot,
+                            bool by_priority) {
+  uint32_t low = 0, high = n;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
-    if (goes_before(world, list->jobs[middle], slot))
+    if (goes_before(world, list[middle], slot, by_priority))
       low = middle + 1;
     else
       high = middle;
@@ -230,28 +222,30 @@ static uint32_t position_of(const struct hr__kai_world *world, const struct hr__
   return low;
 }
 
+static void insert(uint32_t *list, uint32_t *n, uint32_t at, uint32_t slot) {
+  memmove(list + at + 1, list + at, (*n - at) * sizeof *list);
+  list[at] = slot;
+  ++*n;
+}
+
+static void unlist(uint32_t *list, uint32_t *n, uint32_t at) {
+  memmove(list + at, list + at + 1, (*n - at - 1) * sizeof *list);
+  --*n;
+}
+
 static bool list_in_queue(struct hr__kai_world *world, uint32_t slot) {
   struct hr__kai_leaf_list *list = &world->leaves[world->jobs[slot].queue];
-  if (!classify(world, slot)) return false;
-  if (list->n == list->capacity) {
-    const uint32_t n = 2 * list->capacity + 16;
-    GROW(list->jobs, list->n, n);
-    list->capacity = n;
-  }
-  const uint32_t at = position_of(world, list, slot);
-  memmove(list->jobs + at + 1, list->jobs + at, (list->n - at) * sizeof *list->jobs);
-  list->jobs[at] = slot;
-  list->n++;
+  if (!classify(world, slot) || !HR__ARENA_HAS_ROOM(world->arena, list->jobs, list->n, list->capacity)) return false;
+  insert(list->jobs, &list->n, position_in(world, list->jobs, list->n, slot, true), slot);
   world->classes_in_queue[world->jobs[slot].queue] += world->jobs_of_class[world->class_of[slot]]++ == 0;
   return true;
 }
 
 static void unlist_in_queue(struct hr__kai_world *world, uint32_t slot) {
   struct hr__kai_leaf_list *list = &world->leaves[world->jobs[slot].queue];
-  const uint32_t at = position_of(world, list, slot);
+  const uint32_t at = position_in(world, list->jobs, list->n, slot, true);
   if (at == list->n || list->jobs[at] != slot) return;
-  memmove(list->jobs + at, list->jobs + at + 1, (list->n - at - 1) * sizeof *list->jobs);
-  list->n--;
+  unlist(list->jobs, &list->n, at);
   world->classes_in_queue[world->jobs[slot].queue] -= --world->jobs_of_class[world->class_of[slot]] == 0;
 }
 
@@ -263,35 +257,16 @@ static void set_pods(struct hr__kai_world *world, uint32_t slot, enum hr__kai_st
     hr__kai_put(world->session, p, status, HR__KAI_NONE);
 }
 
-/* Returns the place of a slot in the waiting list, which is sorted by job. */
-static uint32_t waiting_place(const struct hr__kai_world *world, uint32_t slot) {
-  uint32_t low = 0, high = world->n_waiting;
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2;
-    if (world->job_of[world->waiting[middle]] < world->job_of[slot])
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-/* Inserts a slot into the waiting list. False: out of memory. */
+/* Inserts a slot into the waiting list, which is sorted by job. False: out of memory. */
 static bool list_waiting(struct hr__kai_world *world, uint32_t slot) {
-  const uint32_t at = waiting_place(world, slot);
-  memmove(world->waiting + at + 1, world->waiting + at, (world->n_waiting - at) * sizeof *world->waiting);
-  world->waiting[at] = slot;
-  world->cluster.n_waiting = ++world->n_waiting;
+  const uint32_t at = position_in(world, world->waiting, world->n_waiting, slot, false);
+  insert(world->waiting, &world->n_waiting, at, slot);
+  world->cluster.n_waiting = world->n_waiting;
   return list_in_queue(world, slot);
 }
 
-static void unlist(uint32_t *list, uint32_t *n, uint32_t at) {
-  memmove(list + at, list + at + 1, (*n - at - 1) * sizeof *list);
-  --*n;
-}
-
 static void unlist_waiting(struct hr__kai_world *world, uint32_t slot) {
-  const uint32_t at = waiting_place(world, slot);
+  const uint32_t at = position_in(world, world->waiting, world->n_waiting, slot, false);
   if (at == world->n_waiting || world->waiting[at] != slot) return;
   unlist(world->waiting, &world->n_waiting, at);
   world->cluster.n_waiting = world->n_waiting;
@@ -383,8 +358,8 @@ bool hr__kai_confine(struct hr__kai_world *world, uint32_t slot, uint32_t pool) 
   const struct hr__kai_job *job = &world->jobs[slot];
   if (world->n_pools < 2) return true;
   if (!kind->in_pool[pool]) {
-    uint8_t *nodes = hr__kai_alloc(world, world->cluster.n_nodes, sizeof *nodes);
-    if (!nodes) return false;
+    uint8_t *nodes;
+    if (!HR__ARENA_ARRAY(world->arena, nodes, world->cluster.n_nodes)) return false;
     for (uint32_t n = 0; n < world->cluster.n_nodes; n++)
       nodes[n] = world->pool_of[n] == pool && (!kind->allowed_nodes || kind->allowed_nodes[n]);
     kind->in_pool[pool] = nodes;

@@ -76,8 +76,7 @@ static uint32_t add_loss(struct hr__kai_solver *solver, uint32_t n_losses, const
   return n_losses + (loss->queue != HR__KAI_NONE);
 }
 
-/* Writes the pods of a job that are in the scenario to `pods`: those of one pod set, or of all pod sets (HR__KAI_NONE).
-   Returns their number. */
+/* Writes the pods of a pod set of a job that are in the scenario to `pods`. Returns their number. */
 static uint32_t victims_of(const struct hr__kai_solver *solver, uint32_t job, uint32_t set, uint32_t *pods) {
   const struct hr__kai_victim_list *list = &solver->scenario;
   uint32_t n = 0;
@@ -85,7 +84,7 @@ static uint32_t victims_of(const struct hr__kai_solver *solver, uint32_t job, ui
     if (list->groups[g].job != job) continue;
     for (uint32_t i = 0; i < list->groups[g].n; i++) {
       const uint32_t pod = list->pods[list->groups[g].first + i];
-      if (set == HR__KAI_NONE || solver->session->cluster->pods[pod].pod_set == set) pods[n++] = pod;
+      if (solver->session->cluster->pods[pod].pod_set == set) pods[n++] = pod;
     }
   }
   return n;
@@ -188,51 +187,36 @@ static bool is_allowed(struct hr__kai_solver *solver, enum hr__kai_purpose purpo
 
 /* ---- Creation --------------------------------------------------------------------------------------- */
 
-static void *alloc(struct hr__kai_session *session, size_t n, size_t bytes) {
-  void *memory = hr_arena_alloc(session->arena, (n ? n : 1) * bytes);
-  if (!memory) session->no_memory = true;
-  return memory;
-}
-
-static void create_list(struct hr__kai_session *session, struct hr__kai_victim_list *list) {
+static bool create_list(struct hr__kai_session *session, struct hr__kai_victim_list *list) {
   /* Each group has at least one pod, and groups do not share pods. */
-  list->max_groups = session->cluster->n_pods;
-  list->groups = alloc(session, list->max_groups, sizeof *list->groups);
-  list->pods = alloc(session, session->cluster->n_pods, sizeof *list->pods);
+  return HR__ARENA_ARRAY(session->arena, list->groups, session->cluster->n_pods) &&
+         HR__ARENA_ARRAY(session->arena, list->pods, session->cluster->n_pods);
 }
 
 bool hr__kai_solver_create(struct hr__kai_solver *solver, struct hr__kai_session *session,
                            struct hr__kai_placer *placer) {
   const struct hr__kai_cluster *cluster = session->cluster;
   *solver = (struct hr__kai_solver){.session = session, .placer = placer};
-  create_list(session, &solver->scenario);
-  create_list(session, &solver->recorded);
-  solver->evicted = alloc(session, cluster->n_pods, sizeof *solver->evicted);
-  solver->is_evicted = alloc(session, cluster->n_pods, sizeof *solver->is_evicted);
-  solver->taken = alloc(session, cluster->n_pods, sizeof *solver->taken);
-  solver->is_recorded = alloc(session, cluster->n_pods, sizeof *solver->is_recorded);
-  solver->is_victim = alloc(session, cluster->n_jobs, sizeof *solver->is_victim);
-  solver->on_node = alloc(session, cluster->n_pods, sizeof *solver->on_node);
-  solver->is_on_node = alloc(session, cluster->n_jobs, sizeof *solver->is_on_node);
-  solver->feasible = alloc(session, cluster->n_nodes, sizeof *solver->feasible);
-  solver->free = alloc(session, cluster->n_nodes, sizeof *solver->free);
-  solver->lost = alloc(session, cluster->n_nodes, sizeof *solver->lost);
-  solver->feasible_nodes = alloc(session, cluster->n_nodes, sizeof *solver->feasible_nodes);
-  solver->first_on_node = alloc(session, cluster->n_nodes, sizeof *solver->first_on_node);
-  solver->last_on_node = alloc(session, cluster->n_nodes, sizeof *solver->last_on_node);
-  solver->next_on_node = alloc(session, cluster->n_pods, sizeof *solver->next_on_node);
-  solver->group_of = alloc(session, cluster->n_pods, sizeof *solver->group_of);
-  solver->groups_of_job = alloc(session, cluster->n_jobs, sizeof *solver->groups_of_job);
-  solver->leaves = alloc(session, (size_t)cluster->n_pods + 1, sizeof *solver->leaves);
-  solver->part = alloc(session, cluster->n_pods, sizeof *solver->part);
-  solver->pods = alloc(session, cluster->n_pods, sizeof *solver->pods);
-  solver->sets = alloc(session, cluster->n_sets, sizeof *solver->sets);
-  solver->losses = alloc(session, cluster->n_pods, sizeof *solver->losses);
-  solver->remaining = alloc(session, cluster->n_queues, sizeof *solver->remaining);
-  solver->is_losable = alloc(session, cluster->n_queues, sizeof *solver->is_losable);
-  solver->n_left = alloc(session, cluster->n_queues, sizeof *solver->n_left);
-  solver->allocated = alloc(session, 2 * (size_t)cluster->n_queues, sizeof *solver->allocated);
-  return !session->no_memory && hr__kai_order_create(&solver->victims, session, solver->pods, solver->sets) &&
+  const uint32_t n_pods = cluster->n_pods, n_jobs = cluster->n_jobs, n_nodes = cluster->n_nodes;
+  const uint32_t n_queues = cluster->n_queues;
+  struct hr_arena *arena = session->arena;
+  return create_list(session, &solver->scenario) && create_list(session, &solver->recorded) &&
+         HR__ARENA_ARRAY(arena, solver->evicted, n_pods) && HR__ARENA_ARRAY(arena, solver->is_evicted, n_pods) &&
+         HR__ARENA_ARRAY(arena, solver->taken, n_pods) && HR__ARENA_ARRAY(arena, solver->is_recorded, n_pods) &&
+         HR__ARENA_ARRAY(arena, solver->is_victim, n_jobs) && HR__ARENA_ARRAY(arena, solver->on_node, n_pods) &&
+         HR__ARENA_ARRAY(arena, solver->is_on_node, n_jobs) && HR__ARENA_ARRAY(arena, solver->feasible, n_nodes) &&
+         HR__ARENA_ARRAY(arena, solver->free, n_nodes) && HR__ARENA_ARRAY(arena, solver->lost, n_nodes) &&
+         HR__ARENA_ARRAY(arena, solver->feasible_nodes, n_nodes) &&
+         HR__ARENA_ARRAY(arena, solver->first_on_node, n_nodes) &&
+         HR__ARENA_ARRAY(arena, solver->last_on_node, n_nodes) &&
+         HR__ARENA_ARRAY(arena, solver->next_on_node, n_pods) && HR__ARENA_ARRAY(arena, solver->group_of, n_pods) &&
+         HR__ARENA_ARRAY(arena, solver->groups_of_job, n_jobs) &&
+         HR__ARENA_ARRAY(arena, solver->leaves, (size_t)n_pods + 1) && HR__ARENA_ARRAY(arena, solver->part, n_pods) &&
+         HR__ARENA_ARRAY(arena, solver->pods, n_pods) && HR__ARENA_ARRAY(arena, solver->sets, cluster->n_sets) &&
+         HR__ARENA_ARRAY(arena, solver->losses, n_pods) && HR__ARENA_ARRAY(arena, solver->remaining, n_queues) &&
+         HR__ARENA_ARRAY(arena, solver->is_losable, n_queues) && HR__ARENA_ARRAY(arena, solver->n_left, n_queues) &&
+         HR__ARENA_ARRAY(arena, solver->allocated, 2 * (size_t)n_queues) &&
+         hr__kai_order_create(&solver->victims, session, solver->pods, solver->sets) &&
          hr__kai_order_create(&solver->simulated, session, solver->pods, solver->sets);
 }
 
@@ -414,12 +398,11 @@ static bool could_have_room(const struct hr__kai_solver *solver) {
   for (uint32_t f = solver->n_feasible; f-- > 0 && n_left > 0;) {
     const uint32_t n = solver->feasible_nodes[f];
     if (pod->allowed_nodes && !pod->allowed_nodes[n]) continue;
-    const int64_t *idle = session->idle + (size_t)n * cluster->n_dims;
-    const int64_t *freed = session->releasing + (size_t)n * cluster->n_dims;
     int64_t fits = n_left;
-    for (uint32_t d = 0; d < cluster->n_dims && fits > 0; d++)
-      if (pod->request[d] > 0 && idle[d] + freed[d] < pod->request[d] * fits)
-        fits = (idle[d] + freed[d]) / pod->request[d];
+    for (uint32_t d = 0; d < cluster->n_dims && fits > 0; d++) {
+      const int64_t free = hr__kai_free_on(session, n, d);
+      if (pod->request[d] > 0 && free < pod->request[d] * fits) fits = free / pod->request[d];
+    }
     if (fits > 0) n_left -= fits;
   }
   return n_left <= 0;
@@ -550,8 +533,7 @@ static bool some_moved(const struct hr__kai_session *session) {
 static int64_t free_gpus(const struct hr__kai_session *session) {
   int64_t sum = 0;
   for (uint32_t n = 0; n < session->cluster->n_nodes; n++) {
-    const size_t cell = (size_t)n * session->cluster->n_dims + HR__KAI_DIM_GPUS;
-    const int64_t free = session->idle[cell] + session->releasing[cell];
+    const int64_t free = hr__kai_free_on(session, n, HR__KAI_DIM_GPUS);
     if (free > 0) sum += free;
   }
   return sum;
@@ -563,8 +545,7 @@ static void count_free(const struct hr__kai_solver *solver, uint32_t *n_nodes) {
   const struct hr__kai_session *session = solver->session;
   for (int gpus = 0; gpus <= MOST_FREE; gpus++) n_nodes[gpus] = 0;
   for (uint32_t f = 0; f < solver->n_feasible; f++) {
-    const size_t cell = (size_t)solver->feasible_nodes[f] * session->cluster->n_dims + HR__KAI_DIM_GPUS;
-    const int64_t free = session->idle[cell] + session->releasing[cell];
+    const int64_t free = hr__kai_free_on(session, solver->feasible_nodes[f], HR__KAI_DIM_GPUS);
     if (free > 0) n_nodes[free < MOST_FREE ? free : MOST_FREE]++;
   }
 }
@@ -753,10 +734,8 @@ static void find_feasible(struct hr__kai_solver *solver, uint32_t pending) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   const struct hr__kai_job *job = &cluster->jobs[pending];
   bool all_want = true;
-  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++) {
-    const struct hr__kai_pod *pod = &cluster->pods[p];
-    all_want = all_want && (pod->gpus > 0 || pod->kind == HR__KAI_MEMORY || pod->kind == HR__KAI_INSTANCE);
-  }
+  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+    all_want = all_want && hr__kai_wants_gpus(&cluster->pods[p]);
   for (uint32_t n = 0; n < cluster->n_nodes; n++) {
     double gpus[2];
     int64_t mib;

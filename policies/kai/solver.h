@@ -77,7 +77,6 @@ struct hr__kai_placer {
   uint32_t *domains;     /* domains to try; with sections, too */
   uint8_t *node_sets;    /* allowed nodes; with sections, too */
   uint32_t n_batch, n_children, n_domains, n_node_sets; /* entries in use */
-  uint32_t max_domains;
 };
 
 /* Allocates a placer for the jobs of the session. Returns false if memory is exhausted. */
@@ -263,9 +262,8 @@ struct hr__kai_victims {
 
 struct hr__kai_victim_list {
   struct hr__kai_victims *groups;
-  uint32_t n_groups, max_groups;
+  uint32_t n_groups, n_pods;
   uint32_t *pods;
-  uint32_t n_pods;
 };
 
 struct hr__kai_solver {

@@ -36,22 +36,12 @@ enum { LEAST_CPU = 10, LEAST_MEM = 10 * 1024 * 1024 };
 
 /* ---- Pods on nodes: state --------------------------------------------------------------------------- */
 
-static bool grow_changes(struct hr__kai_session *session) {
-  const size_t capacity = 2 * session->max_changes;
-  struct hr__kai_change *changes = hr_arena_alloc(session->arena, capacity * sizeof *changes);
-  if (!changes) {
-    session->no_memory = true;
-    return false;
-  }
-  for (size_t i = 0; i < session->n_changes; i++) changes[i] = session->changes[i];
-  session->changes = changes;
-  session->max_changes = capacity;
-  return true;
-}
-
 void hr__kai_set(struct hr__kai_session *session, int64_t *cell, int64_t value) {
   if (*cell == value) return;
-  if (session->n_changes == session->max_changes && !grow_changes(session)) return;
+  if (!HR__ARENA_HAS_ROOM(session->arena, session->changes, session->n_changes, session->max_changes)) {
+    session->no_memory = true;
+    return;
+  }
   session->changes[session->n_changes++] = (struct hr__kai_change){cell, *cell};
   *cell = value;
 }
@@ -197,10 +187,6 @@ static void count(struct hr__kai_session *session, uint32_t pod, uint32_t node, 
   }
 }
 
-static bool shares_gpus(const struct hr__kai_pod *pod) {
-  return pod->kind == HR__KAI_FRACTION || pod->kind == HR__KAI_MEMORY;
-}
-
 /* Sets the amount that the pod counts for quotas on the node. As in KAI, this is not undone with a statement. */
 static void accept(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
@@ -218,7 +204,7 @@ static void enter(struct hr__kai_session *session, uint32_t pod, uint32_t node, 
   hr__kai_set(session, &state->on_node[entry], node);
   hr__kai_set(session, &state->status_on_node[entry], state->status);
   count(session, pod, node, state->status, 1);
-  if (!shares_gpus(&session->cluster->pods[pod])) return;
+  if (!hr__kai_takes_parts(&session->cluster->pods[pod])) return;
   kai_copy_gpus(session, pod, 1 + entry, 0);
   const int64_t mib = hr__kai_mib_on(session, pod, node);
   for (int64_t i = 0; i < state->n_gpus; i++)
@@ -246,7 +232,7 @@ static void kai_uncount_on(struct hr__kai_session *session, uint32_t pod, uint32
   if (entry < 0) return;
   const int64_t status = state->status_on_node[entry];
   count(session, pod, node, status, -1);
-  if (shares_gpus(&session->cluster->pods[pod])) {
+  if (hr__kai_takes_parts(&session->cluster->pods[pod])) {
     const int64_t mib = hr__kai_mib_on(session, pod, node);
     for (int64_t i = 0; i < state->n_gpus_on_node[entry]; i++)
       unshare(session, node, hr__kai_gpus_of(session, pod, 1 + entry)[i], status, mib);
@@ -262,11 +248,11 @@ bool hr__kai_fits(const struct hr__kai_session *session, uint32_t pod, uint32_t 
   const int64_t *idle = session->idle + node * cluster->n_dims, *freed = session->releasing + node * cluster->n_dims;
   for (uint32_t d = 0; d < cluster->n_dims; d++) {
     /* A resource that is not requested does not matter, except CPU and memory, and GPUs unless they are shared. */
-    const bool always = d < HR__KAI_DIM_PODS || (d == HR__KAI_DIM_GPUS && !shares_gpus(described));
+    const bool always = d < HR__KAI_DIM_PODS || (d == HR__KAI_DIM_GPUS && !hr__kai_takes_parts(described));
     if (!always && described->request[d] == 0) continue;
     if (described->request[d] > idle[d] + (releasing ? freed[d] : 0)) return false;
   }
-  if (!shares_gpus(described)) return true;
+  if (!hr__kai_takes_parts(described)) return true;
   int64_t portion = llround(described->portion * 100);
   if (described->kind == HR__KAI_MEMORY) portion = hr__kai_hundredths(described->gpu_mib, cluster->nodes[node].gpu_mib);
   if (portion > 100 && portion % 100 != 0) return false;
@@ -364,26 +350,20 @@ static void recount_on(struct hr__kai_session *session, uint32_t pod, uint32_t n
 
 /* ---- Statements: operations ------------------------------------------------------------------------- */
 
-static struct hr__kai_operation *append(struct hr__kai_session *session, enum hr__kai_operation_kind kind, uint32_t pod,
-                                        uint32_t node) {
-  if (session->n_operations == (int64_t)session->max_operations) {
-    struct hr__kai_operation *grown = hr_arena_alloc(session->arena, 2 * session->max_operations * sizeof *grown);
-    if (!grown) {
-      session->no_memory = true;
-      return &session->operations[session->n_operations - 1];
-    }
-    for (size_t i = 0; i < session->max_operations; i++) grown[i] = session->operations[i];
-    /* Recorded changes of `valid` point to the old list. They must point to the new one. */
-    for (size_t i = 0; i < session->n_changes; i++)
-      for (size_t j = 0; j < session->max_operations; j++)
-        if (session->changes[i].cell == &session->operations[j].valid) session->changes[i].cell = &grown[j].valid;
-    session->operations = grown;
-    session->max_operations *= 2;
+static void append(struct hr__kai_session *session, enum hr__kai_operation_kind kind, uint32_t pod, uint32_t node) {
+  struct hr__kai_operation *old = session->operations;
+  const struct hr__kai_pod_state *state = &session->pods[pod];
+  if (!HR__ARENA_HAS_ROOM(session->arena, session->operations, session->n_operations, session->max_operations)) {
+    session->no_memory = true;
+    return;
   }
-  struct hr__kai_operation *operation = &session->operations[session->n_operations];
-  *operation = (struct hr__kai_operation){kind, pod, node, session->pods[pod].status, session->pods[pod].is_virtual, 1};
+  /* Recorded changes of `valid` point to the old list. They must point to the new one. */
+  for (size_t i = 0; session->operations != old && i < session->n_changes; i++)
+    for (int64_t j = 0; j < session->n_operations; j++)
+      if (session->changes[i].cell == &old[j].valid) session->changes[i].cell = &session->operations[j].valid;
+  session->operations[session->n_operations] =
+      (struct hr__kai_operation){kind, pod, node, state->status, state->is_virtual, 1};
   hr__kai_set(session, &session->n_operations, session->n_operations + 1);
-  return operation;
 }
 
 void hr__kai_evict(struct hr__kai_session *session, uint32_t pod) {
@@ -424,8 +404,7 @@ static void undo_eviction(struct hr__kai_session *session, uint32_t pod) {
 /* Whether the pod gets other shared GPUs of the node (list 0) than those of its entry for the node. */
 static bool gets_other_gpus(const struct hr__kai_session *session, uint32_t pod, int entry) {
   const struct hr__kai_pod_state *state = &session->pods[pod];
-  const enum hr__kai_request kind = session->cluster->pods[pod].kind;
-  if ((kind != HR__KAI_FRACTION && kind != HR__KAI_MEMORY) || state->n_gpus == 0) return false;
+  if (!hr__kai_takes_parts(&session->cluster->pods[pod]) || state->n_gpus == 0) return false;
   if (state->n_gpus != state->n_gpus_on_node[entry]) return true;
   for (int64_t i = 0; i < state->n_gpus; i++)
     if (hr__kai_gpus_of(session, pod, 0)[i] != hr__kai_gpus_of(session, pod, 1 + entry)[i]) return true;
@@ -470,16 +449,9 @@ void hr__kai_pipeline_all(struct hr__kai_session *session, uint32_t job) {
 static void log_operation(struct hr__kai_session *session, const struct hr__kai_operation *operation) {
   if (session->pods[operation->pod].is_logged) return;
   session->pods[operation->pod].is_logged = true;
-  if (session->n_log == session->max_log) {
-    const size_t capacity = session->max_log ? 2 * session->max_log : 64;
-    struct hr__kai_operation *grown = hr_arena_alloc(session->arena, capacity * sizeof *grown);
-    if (!grown) {
-      session->no_memory = true;
-      return;
-    }
-    for (size_t i = 0; i < session->n_log; i++) grown[i] = session->log[i];
-    session->log = grown;
-    session->max_log = capacity;
+  if (!HR__ARENA_HAS_ROOM(session->arena, session->log, session->n_log, session->max_log)) {
+    session->no_memory = true;
+    return;
   }
   session->log[session->n_log++] = *operation;
 }
@@ -543,17 +515,19 @@ bool hr__kai_session_extend(struct hr__kai_session *session, uint32_t job, bool 
   return true;
 }
 
-/* Between two sessions, adds the allocation or the request of a pod to its queues (`sign` 1), or subtracts it (`sign`
-   -1). */
-static void count_share(struct hr__kai_session *session, uint32_t pod, int64_t sign) {
+/* Adds what a pod holds (`holds`) or requests to the requests of its queues (`sign` 1), or subtracts it (`sign` -1). */
+static void count_request(struct hr__kai_session *session, uint32_t pod, bool holds, int64_t sign) {
   const struct hr__kai_cluster *cluster = session->cluster;
-  const int64_t status = session->pods[pod].status;
-  const bool holds = hr__kai_is(status, HR__KAI_HOLDING);
-  if (!holds && status != HR__KAI_PENDING) return;
   const struct hr__kai_amounts amounts = holds ? hr__kai_accepted_of(session, pod) : hr__kai_request_of(cluster, pod);
-  if (holds) account(session, pod, sign);
   for (uint32_t q = cluster->jobs[cluster->pods[pod].job].queue; q != HR__KAI_NONE; q = cluster->queues[q].parent)
     for (int r = 0; r < HR__KAI_RESOURCES; r++) cluster->queues[q].share[r].request += sign * amounts.of[r];
+}
+
+void hr__kai_count_share(struct hr__kai_session *session, uint32_t pod, int64_t sign) {
+  const bool holds = hr__kai_is(session->pods[pod].status, HR__KAI_HOLDING);
+  if (!holds && session->pods[pod].status != HR__KAI_PENDING) return;
+  if (holds) account(session, pod, sign);
+  count_request(session, pod, holds, sign);
 }
 
 /* Removes the shared GPUs of a node that no pod uses any more. */
@@ -590,27 +564,29 @@ static void place_again(struct hr__kai_session *session, uint32_t pod, enum hr__
   state->node = node == HR__KAI_NONE ? -1 : (int64_t)node;
   if (node != HR__KAI_NONE && hr__kai_is(status, HR__KAI_USED) && !session->is_recounted[node])
     hr__kai_count_on(session, pod, node);
-  count_share(session, pod, 1);
+  hr__kai_count_share(session, pod, 1);
   session->n_changes = 0;
 }
 
 void hr__kai_put(struct hr__kai_session *session, uint32_t pod, enum hr__kai_status status, uint32_t node) {
-  count_share(session, pod, -1);
+  hr__kai_count_share(session, pod, -1);
   uncount(session, pod);
   place_again(session, pod, status, node);
 }
 
+void hr__kai_add_capacity(struct hr__kai_session *session, uint32_t node, uint32_t dim, int64_t more) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  session->idle[(size_t)node * cluster->n_dims + dim] += more;
+  if (dim == HR__KAI_DIM_CPU) session->total.of[HR__KAI_CPU] += more;
+  if (dim == HR__KAI_DIM_MEM) session->total.of[HR__KAI_MEM] += more;
+  if (dim == HR__KAI_DIM_GPUS) session->total.of[HR__KAI_GPU] += more * HR__KAI_GPU_UNIT;
+  if (dim >= HR__KAI_DIM_MIG) session->total.of[HR__KAI_GPU] += more * cluster->mig_slices[dim] * HR__KAI_GPU_UNIT;
+}
+
 void hr__kai_set_allocatable(struct hr__kai_session *session, struct hr__kai_node *node, const int64_t *allocatable) {
   const struct hr__kai_cluster *cluster = session->cluster;
-  const size_t first = (size_t)(node - cluster->nodes) * cluster->n_dims;
-  for (uint32_t d = 0; d < cluster->n_dims; d++) {
-    const int64_t more = allocatable[d] - node->allocatable[d];
-    session->idle[first + d] += more;
-    if (d == HR__KAI_DIM_CPU) session->total.of[HR__KAI_CPU] += more;
-    if (d == HR__KAI_DIM_MEM) session->total.of[HR__KAI_MEM] += more;
-    if (d == HR__KAI_DIM_GPUS) session->total.of[HR__KAI_GPU] += more * HR__KAI_GPU_UNIT;
-    if (d >= HR__KAI_DIM_MIG) session->total.of[HR__KAI_GPU] += more * cluster->mig_slices[d] * HR__KAI_GPU_UNIT;
-  }
+  for (uint32_t d = 0; d < cluster->n_dims; d++)
+    hr__kai_add_capacity(session, (uint32_t)(node - cluster->nodes), d, allocatable[d] - node->allocatable[d]);
   node->allocatable = allocatable;
   session->n_divisions++;
 }
@@ -626,12 +602,9 @@ void hr__kai_divide_again(struct hr__kai_session *session) {
 
 /* Ends the session for a pod. `before`: its status when the session began. */
 static void settle_pod(struct hr__kai_session *session, uint32_t pod, int64_t before) {
-  const struct hr__kai_cluster *cluster = session->cluster;
   struct hr__kai_pod_state *state = &session->pods[pod];
   const bool held = hr__kai_is(before, HR__KAI_HOLDING);
-  const struct hr__kai_amounts request = held ? hr__kai_accepted_of(session, pod) : hr__kai_request_of(cluster, pod);
-  for (uint32_t q = cluster->jobs[cluster->pods[pod].job].queue; q != HR__KAI_NONE; q = cluster->queues[q].parent)
-    for (int r = 0; r < HR__KAI_RESOURCES; r++) cluster->queues[q].share[r].request -= request.of[r];
+  count_request(session, pod, held, -1);
   if (hr__kai_is(state->status, HR__KAI_ACTIVE)) account(session, pod, -1);
   enum hr__kai_status status = HR__KAI_PENDING;
   uint32_t node = HR__KAI_NONE;

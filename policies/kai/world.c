@@ -94,15 +94,12 @@ static bool find_class_nodes(struct hr__kai_world *world, uint32_t accept_class,
   const uint32_t at = 2 * accept_class + shared;
   if (at >= world->n_classes_known) {
     const uint32_t n = 2 * at + 8;
-    const uint8_t **grown = hr__kai_alloc(world, n, sizeof(*grown));
-    if (!grown) return false;
-    for (uint32_t i = 0; i < world->n_classes_known; i++) grown[i] = world->class_nodes[i];
-    world->class_nodes = grown;
+    if (!HR__ARENA_RESIZE(world->arena, world->class_nodes, world->n_classes_known, n)) return false;
     world->n_classes_known = n;
   }
   if (!world->class_nodes[at]) {
-    uint8_t *nodes = hr__kai_alloc(world, world->cluster.n_nodes, sizeof *nodes);
-    if (!nodes) return false;
+    uint8_t *nodes;
+    if (!HR__ARENA_ARRAY(world->arena, nodes, world->cluster.n_nodes)) return false;
     for (uint32_t n = 0; n < world->cluster.n_nodes; n++)
       nodes[n] = hr_cluster_accepts(world->simulated, accept_class, (hr_pool){world->pool_of[n]}) &&
                  (!shared || shares_gpus(world, world->pool_of[n]));
@@ -127,16 +124,21 @@ static void node_sizes(const struct hr__kai_world *world, uint32_t accept_class,
   if (*fewest > *most) *fewest = *most;
 }
 
-/* The number of pods of the kind that fit on an empty node of a pool. */
-static int64_t pods_on_empty(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t pool) {
-  const int64_t *has = world->node_amounts[pool];
+int64_t hr__kai_whole_pods_in(const struct hr__kai_world *world, const struct hr__kai_kind *kind,
+                              const int64_t *amounts) {
   int64_t most = INT64_MAX;
   for (uint32_t d = 0; d < world->cluster.n_dims; d++)
-    if (kind->amounts[d] > 0 && has[d] / kind->amounts[d] < most) most = has[d] / kind->amounts[d];
+    if (kind->amounts[d] > 0 && amounts[d] / kind->amounts[d] < most) most = amounts[d] / kind->amounts[d];
+  return most > 0 ? most : 0;
+}
+
+int64_t hr__kai_pods_in(const struct hr__kai_world *world, const struct hr__kai_kind *kind, const int64_t *amounts) {
+  const int64_t most = hr__kai_whole_pods_in(world, kind, amounts);
   if (kind->pod.kind != HR__KAI_FRACTION) return most;
-  const int64_t parts = llround(kind->pod.portion * 100) > 0 ? 100 / llround(kind->pod.portion * 100) : 0;
-  const int64_t shared = parts * (has[HR__KAI_DIM_GPUS] / (kind->pod.n_devices ? kind->pod.n_devices : 1));
-  return shared < most ? shared : most;
+  const int64_t part = llround(kind->pod.portion * 100), on_each = part > 0 ? 100 / part : 0;
+  const int64_t shared = on_each * (amounts[HR__KAI_DIM_GPUS] / kind->pod.n_devices);
+  if (shared >= most) return most;
+  return shared > 0 ? shared : 0;
 }
 
 /* Why no group of nodes is large enough for the kind; HR_REASON_NONE: some group is. */
@@ -146,7 +148,7 @@ static enum hr_reason never_fits(const struct hr__kai_world *world, const struct
   for (uint32_t p = 0; p < world->n_pools; p++) {
     const struct hr_pool_spec *spec = spec_of(world, p);
     if (spec->nodes == 0 || !kind->allowed_nodes[hr_cluster_first_node(world->simulated, (hr_pool){p}).id]) continue;
-    const int64_t on_each = pods_on_empty(world, kind, p);
+    const int64_t on_each = hr__kai_pods_in(world, kind, world->node_amounts[p]);
     const int64_t nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
     fits_node = fits_node || on_each > 0;
     if (on_each > kind->fewest || on_each * nodes >= kind->fewest) return HR_REASON_NONE;
@@ -220,8 +222,8 @@ static bool uses_instances(const struct hr__kai_world *world, const struct hr_re
    profile. False: out of memory. */
 static bool request_instances(struct hr__kai_world *world, struct hr__kai_kind *kind, const struct hr_request *request,
                               const char *profile, int64_t *amounts) {
-  uint8_t *nodes = hr__kai_alloc(world, world->cluster.n_nodes, sizeof *nodes);
-  if (!nodes) return false;
+  uint8_t *nodes;
+  if (!HR__ARENA_ARRAY(world->arena, nodes, world->cluster.n_nodes)) return false;
   for (uint32_t n = 0; n < world->cluster.n_nodes; n++) {
     const char *smallest = smallest_profile(world, request, world->pool_of[n]);
     nodes[n] = smallest && strcmp(smallest, profile) == 0;
@@ -252,8 +254,8 @@ static void describe_sizes(struct hr__kai_kind *kind) {
    the last pod has the rest. In per-GPU allocation, the request describes the pods. False: out of memory. */
 static bool describe_pods(struct hr__kai_world *world, struct hr__kai_kind *kind) {
   const uint32_t n_dims = world->cluster.n_dims;
-  int64_t *amounts = hr__kai_alloc(world, 2 * (size_t)n_dims, sizeof *amounts), *last = amounts + n_dims;
-  if (!amounts) return false;
+  int64_t *amounts, *last;
+  if (!HR__ARENA_ARRAY(world->arena, amounts, n_dims) || !HR__ARENA_ARRAY(world->arena, last, n_dims)) return false;
   struct hr__kai_pod *pod = &kind->pod;
   if (kind->request != HR_NONE) {
     const struct hr_request *request = &hr_cluster_requests(world->simulated)->request[kind->request];
@@ -307,22 +309,17 @@ static bool is_kind(const struct hr__kai_kind *a, const struct hr__kai_kind *b) 
 static bool find_kind(struct hr__kai_world *world, const struct hr__kai_kind *wanted, uint32_t *number) {
   for (*number = 0; *number < world->n_kinds; ++*number)
     if (is_kind(&world->kinds[*number], wanted)) return true;
-  if (world->n_kinds == world->kinds_capacity) {
-    struct hr__kai_kind *grown =
-        hr_arena_grown(world->arena, world->kinds, &world->kinds_capacity, sizeof *world->kinds);
-    if (!grown) return false;
-    world->kinds = grown;
-  }
   struct hr__kai_kind kind = *wanted;
-  if (!describe_pods(world, &kind)) return false;
+  if (!HR__ARENA_HAS_ROOM(world->arena, world->kinds, world->n_kinds, world->kinds_capacity) ||
+      !describe_pods(world, &kind))
+    return false;
   if (!kind.allowed_nodes &&
       !find_class_nodes(world, kind.accept_class, kind.pod.kind == HR__KAI_FRACTION, &kind.allowed_nodes))
     return false;
   kind.first_class = HR_NONE;
   kind.constraint = constraint_of(world, &kind);
   kind.never = never_fits(world, &kind);
-  kind.in_pool = kind.fewest < kind.n_pods ? hr__kai_alloc(world, world->n_pools, sizeof *kind.in_pool) : NULL;
-  if (kind.fewest < kind.n_pods && !kind.in_pool) return false;
+  if (kind.fewest < kind.n_pods && !HR__ARENA_ARRAY(world->arena, kind.in_pool, world->n_pools)) return false;
   world->kinds[world->n_kinds++] = kind;
   return true;
 }
@@ -423,12 +420,9 @@ static void set_share(struct hr__kai_share *share, const struct hr_kai_resource 
 static bool create_queues(struct hr__kai_world *world, const struct hr_kai_config *config) {
   static const struct hr_kai_resource unlimited = {-1, -1, 1};
   const uint32_t n = config && config->n_queues ? config->n_queues : 1;
-  world->queues = hr__kai_alloc(world, n, sizeof *world->queues);
-  world->queue_names = hr__kai_alloc(world, n, sizeof(*world->queue_names));
-  world->jobs_in_queue = hr__kai_alloc(world, n, sizeof *world->jobs_in_queue);
-  world->classes_in_queue = hr__kai_alloc(world, n, sizeof *world->classes_in_queue);
-  world->leaves = hr__kai_alloc(world, n, sizeof *world->leaves);
-  if (!world->queues || !world->queue_names || !world->jobs_in_queue || !world->classes_in_queue || !world->leaves)
+  if (!HR__ARENA_ARRAY(world->arena, world->queues, n) || !HR__ARENA_ARRAY(world->arena, world->queue_names, n) ||
+      !HR__ARENA_ARRAY(world->arena, world->jobs_in_queue, n) ||
+      !HR__ARENA_ARRAY(world->arena, world->classes_in_queue, n) || !HR__ARENA_ARRAY(world->arena, world->leaves, n))
     return false;
   for (uint32_t i = 0; i < n; i++) {
     struct hr__kai_queue *queue = &world->queues[i];
@@ -461,9 +455,10 @@ static bool create_dimensions(struct hr__kai_world *world) {
   uint32_t most = 0;
   world->cluster.n_dims = HR__KAI_DIM_MIG;
   for (uint32_t p = 0; p < world->n_pools; p++) most += spec_of(world, p)->mig ? HR_MIG_PROFILES : 0;
-  int64_t *slices = hr__kai_alloc(world, HR__KAI_DIM_MIG + most, sizeof *slices);
-  world->profiles = hr__kai_alloc(world, most, sizeof(*world->profiles));
-  if (!slices || !world->profiles) return false;
+  int64_t *slices;
+  if (!HR__ARENA_ARRAY(world->arena, slices, HR__KAI_DIM_MIG + most) ||
+      !HR__ARENA_ARRAY(world->arena, world->profiles, most))
+    return false;
   world->cluster.mig_slices = slices;
   for (uint32_t p = 0; p < world->n_pools; p++) {
     const struct hr_mig_spec *mig = spec_of(world, p)->mig;
@@ -478,8 +473,8 @@ static bool create_dimensions(struct hr__kai_world *world) {
 
 static bool create_pool(struct hr__kai_world *world, uint32_t pool) {
   const struct hr_pool_spec *spec = spec_of(world, pool);
-  int64_t *amounts = hr__kai_alloc(world, world->cluster.n_dims, sizeof *amounts);
-  if (!amounts) return false;
+  int64_t *amounts;
+  if (!HR__ARENA_ARRAY(world->arena, amounts, world->cluster.n_dims)) return false;
   if (world->counts_cpu) {
     amounts[HR__KAI_DIM_CPU] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : unknown_cpu;
     amounts[HR__KAI_DIM_MEM] =
@@ -511,12 +506,12 @@ static bool create_nodes(struct hr__kai_world *world) {
   for (uint32_t p = 0; p < world->n_pools; p++) cluster->n_nodes += spec_of(world, p)->nodes;
   if (!create_dimensions(world)) return false;
   world->counts_cpu = hr_cluster_gpu_inventory(world->simulated) != NULL;
-  world->nodes = hr__kai_alloc(world, cluster->n_nodes, sizeof *world->nodes);
-  world->pool_of = hr__kai_alloc(world, cluster->n_nodes, sizeof *world->pool_of);
-  world->is_up = hr__kai_alloc(world, cluster->n_nodes, sizeof *world->is_up);
-  world->node_amounts = hr__kai_alloc(world, world->n_pools, sizeof(*world->node_amounts));
-  world->no_amounts = hr__kai_alloc(world, cluster->n_dims, sizeof *world->no_amounts);
-  if (!world->nodes || !world->pool_of || !world->is_up || !world->node_amounts || !world->no_amounts) return false;
+  if (!HR__ARENA_ARRAY(world->arena, world->nodes, cluster->n_nodes) ||
+      !HR__ARENA_ARRAY(world->arena, world->pool_of, cluster->n_nodes) ||
+      !HR__ARENA_ARRAY(world->arena, world->is_up, cluster->n_nodes) ||
+      !HR__ARENA_ARRAY(world->arena, world->node_amounts, world->n_pools) ||
+      !HR__ARENA_ARRAY(world->arena, world->no_amounts, cluster->n_dims))
+    return false;
   for (uint32_t p = 0; p < world->n_pools; p++)
     if (!create_pool(world, p)) return false;
   cluster->nodes = world->nodes;
@@ -532,11 +527,11 @@ static uint32_t group_of(const struct hr__kai_world *world, uint32_t node, enum 
 static bool create_topology(struct hr__kai_world *world) {
   static const enum hr_tier tiers[] = {HR_TIER_ANY, HR_TIER_POOL, HR_TIER_ZONE, HR_TIER_RACK, HR_TIER_NODE};
   const uint32_t n_nodes = world->cluster.n_nodes;
-  uint32_t *domain_of = hr__kai_alloc(world, (size_t)(HR__KAI_N_LEVELS + 1) * n_nodes, sizeof *domain_of),
-           n_domains = 1;
-  uint32_t *ranks = hr__kai_alloc(world, (size_t)HR__KAI_N_LEVELS * n_nodes + 1, sizeof *ranks);
-  struct hr__kai_topology *topology = hr__kai_alloc(world, 1, sizeof *topology);
-  if (!domain_of || !ranks || !topology) return false;
+  uint32_t *domain_of, *ranks, n_domains = 1;
+  struct hr__kai_topology *topology = hr_arena_alloc(world->arena, sizeof *topology);
+  if (!topology || !HR__ARENA_ARRAY(world->arena, domain_of, (size_t)(HR__KAI_N_LEVELS + 1) * n_nodes) ||
+      !HR__ARENA_ARRAY(world->arena, ranks, (size_t)HR__KAI_N_LEVELS * n_nodes + 1))
+    return false;
   for (uint32_t level = 1; level <= HR__KAI_N_LEVELS; level++)
     for (uint32_t n = 0; n < n_nodes; n++) {
       const bool same = n > 0 && world->pool_of[n] == world->pool_of[n - 1] &&
@@ -718,8 +713,7 @@ static void fetch(struct hr__kai_past *past, int64_t at_us) {
 
 bool hr__kai_past_create(struct hr__kai_past *past, struct hr__kai_world *world, const struct hr_kai_usage *rules) {
   *past = (struct hr__kai_past){.world = world, .rules = *rules};
-  past->queues = hr__kai_alloc(world, (size_t)world->cluster.n_queues * HR__KAI_RESOURCES, sizeof *past->queues);
-  return past->queues != NULL;
+  return HR__ARENA_ARRAY(world->arena, past->queues, (size_t)world->cluster.n_queues * HR__KAI_RESOURCES);
 }
 
 bool hr__kai_past_advance(struct hr__kai_past *past, int64_t now_us) {

@@ -109,15 +109,16 @@ void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up);
 enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr_policy_env *env,
                                     const struct hr_kai_config *config, bool is_plain, struct hr_error *error);
 
-/* Memory for `n` items, all zero. NULL: out of memory. */
-static inline void *hr__kai_alloc(struct hr__kai_world *world, size_t n, size_t bytes) {
-  return hr_arena_alloc(world->arena, (n ? n : 1) * bytes);
-}
-
 /* ---- Kinds of jobs (world.c) ---- */
 
 int32_t hr__kai_priority_of(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job);
 bool hr__kai_is_preemptible(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job);
+
+/* The number of pods of the kind that fit into `amounts` [n_dims]. hr__kai_whole_pods_in ignores fractions of GPUs;
+   hr__kai_pods_in counts them as if pods shared GPUs only with pods of the same kind. */
+int64_t hr__kai_whole_pods_in(const struct hr__kai_world *world, const struct hr__kai_kind *kind,
+                              const int64_t *amounts);
+int64_t hr__kai_pods_in(const struct hr__kai_world *world, const struct hr__kai_kind *kind, const int64_t *amounts);
 
 /* The result of hr__kai_admit: the kind and the queue of a job, and whether it may wait. */
 struct hr__kai_admission {

@@ -50,13 +50,13 @@ bool hr__pods_init(struct hr__pods *pods, const struct hr_policy_env *env, uint3
                             .free_pod = HR_NONE,
                             .idle_release_us = idle_release_us};
   for (uint32_t i = 0; i < pods->n_pools; i++) pods->n_nodes += hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
-  if (!HR__ARENA_NEW(env->arena, pods->nodes, pods->n_nodes + 1) ||
-      !HR__ARENA_NEW(env->arena, pods->idle_us, pods->n_nodes + 1) ||
-      !HR__ARENA_NEW(env->arena, pods->is_needed, pods->n_nodes + 1) ||
-      !HR__ARENA_NEW(env->arena, pods->scratch, pods->n_pools) ||
-      !HR__ARENA_NEW(env->arena, pods->n_opened, pods->n_pools) ||
-      !HR__ARENA_NEW_BY_JOB(env->arena, pods->first_of_job, env->jobs->n_jobs) ||
-      !HR__ARENA_NEW_BY_JOB(env->arena, pods->last_of_job, env->jobs->n_jobs))
+  if (!HR__ARENA_ARRAY(env->arena, pods->nodes, pods->n_nodes + 1) ||
+      !HR__ARENA_ARRAY(env->arena, pods->idle_us, pods->n_nodes + 1) ||
+      !HR__ARENA_ARRAY(env->arena, pods->is_needed, pods->n_nodes + 1) ||
+      !HR__ARENA_ARRAY(env->arena, pods->scratch, pods->n_pools) ||
+      !HR__ARENA_ARRAY(env->arena, pods->n_opened, pods->n_pools) ||
+      !HR__ARENA_ARRAY_BY_JOB(env->arena, pods->first_of_job, env->jobs->n_jobs) ||
+      !HR__ARENA_ARRAY_BY_JOB(env->arena, pods->last_of_job, env->jobs->n_jobs))
     return false;
   init_nodes(pods);
   if (!pods->requests) return true;
@@ -239,7 +239,7 @@ uint32_t hr__pods_kind(struct hr__pods *pods, const struct hr_view *view, hr_job
   for (uint32_t i = hr__hash_first(&pods->kind_at, hash, &at); i != HR_NONE; i = hr__hash_next(&pods->kind_at, &at))
     if (is_same_kind(&pods->kinds[i], &kind)) return i;
   if (!HR__ARENA_HAS_ROOM(pods->arena, pods->kinds, pods->n_kinds, pods->kinds_capacity)) return HR_NONE;
-  if (!HR__ARENA_NEW(pods->arena, kind.shapes, pods->n_pools) ||
+  if (!HR__ARENA_ARRAY(pods->arena, kind.shapes, pods->n_pools) ||
       !hr__hash_add(&pods->kind_at, pods->arena, hash, pods->n_kinds))
     return HR_NONE;
   struct hr_need need = hr_need_of(pods->cluster, pods->jobs, job);

@@ -132,9 +132,9 @@ struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, c
     n_bins += bins;
     if (bins > max_bins) max_bins = bins;
   }
-  if (!HR__ARENA_NEW(arena, calendar->groups, calendar->n_groups) || !HR__ARENA_NEW(arena, calendar->bins, n_bins) ||
-      !HR__ARENA_NEW(arena, calendar->contenders, max_bins + 1) ||
-      !HR__ARENA_NEW_BY_JOB(arena, calendar->noted_at, n_jobs))
+  if (!HR__ARENA_ARRAY(arena, calendar->groups, calendar->n_groups) || !HR__ARENA_ARRAY(arena, calendar->bins, n_bins) ||
+      !HR__ARENA_ARRAY(arena, calendar->contenders, max_bins + 1) ||
+      !HR__ARENA_ARRAY_BY_JOB(arena, calendar->noted_at, n_jobs))
     return NULL;
   for (uint32_t i = 0; i < calendar->n_groups; i++) init_group(calendar, store, (hr_pool){i});
   return calendar;
@@ -431,9 +431,9 @@ static struct hr__release_group_tournament *make_race(struct hr_release_calendar
       .gpus = gpus, .nodes_per_group = nodes_per_group, .leaves = 1, .next = pool->group_tournaments};
   group_tournament->n_groups = (pool->n_bins + nodes_per_group - 1) / nodes_per_group;
   while (group_tournament->leaves < group_tournament->n_groups) group_tournament->leaves *= 2;
-  if (!HR__ARENA_NEW(arena, group_tournament->time, 2 * (size_t)group_tournament->leaves) ||
-      !HR__ARENA_NEW(arena, group_tournament->marked, group_tournament->n_groups) ||
-      !HR__ARENA_NEW(arena, group_tournament->is_marked, group_tournament->n_groups))
+  if (!HR__ARENA_ARRAY(arena, group_tournament->time, 2 * (size_t)group_tournament->leaves) ||
+      !HR__ARENA_ARRAY(arena, group_tournament->marked, group_tournament->n_groups) ||
+      !HR__ARENA_ARRAY(arena, group_tournament->is_marked, group_tournament->n_groups))
     return NULL;
   for (uint32_t i = 0; i < 2 * group_tournament->leaves; i++) group_tournament->time[i] = HR_NEVER_US;
   for (uint32_t group = 0; group < group_tournament->n_groups; group++) mark(group_tournament, group);

@@ -232,12 +232,11 @@ bool hr__kube_find_victims(const struct hr__kube_preemption *preemption, const s
       if (violates(preemption, &preemption->pods[on_node[i]], spent)) violating_bits[i / 32] |= UINT32_C(1) << i % 32;
     put_back(preemption, pod, node, on_node, n_lower, violating_bits, true, candidate);
     put_back(preemption, pod, node, on_node, n_lower, violating_bits, false, candidate);
-    for (uint32_t i = 0; i < candidate->n_victims; i++)
-      hr__kube_node_add(node, &preemption->pods[candidate->victims[i]].request, preemption->n_resources, 1);
-  } else {
-    for (uint32_t i = 0; i < n_lower; i++)
-      hr__kube_node_add(node, &preemption->pods[on_node[i]].request, preemption->n_resources, 1);
   }
+  const uint32_t *removed = fits ? candidate->victims : on_node;
+  uint32_t n_removed = fits ? candidate->n_victims : n_lower;
+  for (uint32_t i = 0; i < n_removed; i++)
+    hr__kube_node_add(node, &preemption->pods[removed[i]].request, preemption->n_resources, 1);
   return fits;
 }
 

@@ -169,21 +169,17 @@ static uint32_t resource_of(const struct hr__kube_policy *kube, const char *name
 static bool set_resources(struct hr__kube_policy *kube, struct hr__kube_scoring *scoring,
                           const struct hr_kubernetes_resource *list, uint32_t n) {
   static const uint32_t native[] = {HR__KUBE_CPU, HR__KUBE_MEMORY};
-  static const int64_t equal[] = {1, 1};
-  scoring->resources = native;
-  scoring->weights = equal;
-  scoring->n_scored = 2;
-  if (n == 0) return true;
-  uint32_t *resources = hr_arena_alloc(kube->arena, n * sizeof *resources);
-  int64_t *weights = hr_arena_alloc(kube->arena, n * sizeof *weights);
-  if (!resources || !weights) return false;
-  for (uint32_t i = 0; i < n; i++) {
-    resources[i] = resource_of(kube, list[i].name);
-    weights[i] = list[i].weight;
+  uint32_t *resources, n_scored = n ? n : 2;
+  int64_t *weights;
+  if (!HR__ARENA_ARRAY(kube->arena, resources, n_scored) || !HR__ARENA_ARRAY(kube->arena, weights, n_scored))
+    return false;
+  for (uint32_t i = 0; i < n_scored; i++) {
+    resources[i] = n ? resource_of(kube, list[i].name) : native[i];
+    weights[i] = n ? list[i].weight : 1;
   }
   scoring->resources = resources;
   scoring->weights = weights;
-  scoring->n_scored = n;
+  scoring->n_scored = n_scored;
   return true;
 }
 
@@ -193,16 +189,12 @@ static bool init_scores(struct hr__kube_policy *kube) {
   const struct hr_kubernetes_config *config = kube->config;
   kube->fit.strategy = (enum hr__kube_strategy)config->scoring;
   kube->balanced.strategy = HR__KUBE_BALANCED_ALLOCATION;
-  kube->fit.points = line;
-  kube->fit.n_points = 2;
-  struct hr__kube_point *points = hr_arena_alloc(kube->arena, (config->n_points + 1) * sizeof *points);
-  if (!points) return false;
+  struct hr__kube_point *points;
+  if (!HR__ARENA_ARRAY(kube->arena, points, config->n_points)) return false;
   for (uint32_t i = 0; i < config->n_points; i++)
     points[i] = (struct hr__kube_point){config->shape[i].utilization, config->shape[i].score};
-  if (config->n_points) {
-    kube->fit.points = points;
-    kube->fit.n_points = config->n_points;
-  }
+  kube->fit.points = config->n_points ? points : line;
+  kube->fit.n_points = config->n_points ? config->n_points : 2;
   return set_resources(kube, &kube->fit, config->resources, config->n_resources) &&
          set_resources(kube, &kube->balanced, config->balanced, config->n_balanced);
 }
@@ -259,12 +251,7 @@ static bool count_priority(struct hr__kube_policy *kube, uint32_t kind, uint32_t
   uint32_t at = 0;
   while (at < kube->n_priorities && kube->priorities[at].priority != priority) at++;
   if (at == kube->n_priorities) {
-    if (at == kube->priorities_capacity) {
-      struct hr__kube_priority *grown =
-          hr_arena_grown(kube->arena, kube->priorities, &kube->priorities_capacity, sizeof *grown);
-      if (!grown) return false;
-      kube->priorities = grown;
-    }
+    if (!HR__ARENA_HAS_ROOM(kube->arena, kube->priorities, at, kube->priorities_capacity)) return false;
     kube->priorities[kube->n_priorities++] = (struct hr__kube_priority){priority, 0};
   }
   kube->priorities[at].n_pods += sign > 0 ? n_pods : (uint32_t)-n_pods;
@@ -283,20 +270,18 @@ static bool make_room(struct hr__kube_policy *kube) {
   struct hr__kube_trial *trial = &kube->trial;
   uint32_t n_nodes = kube->pods.n_nodes;
   if (trial->candidates_capacity < n_nodes) {
-    trial->candidates = hr_arena_alloc(kube->arena, n_nodes * sizeof *trial->candidates);
-    trial->candidates_capacity = trial->candidates ? n_nodes : 0;
+    if (!HR__ARENA_ARRAY(kube->arena, trial->candidates, n_nodes)) return false;
+    trial->candidates_capacity = n_nodes;
   }
   if (trial->pods_capacity < kube->pods.pods_capacity) {
     uint32_t n = kube->pods.pods_capacity;
-    trial->states = hr_arena_alloc(kube->arena, n * sizeof *trial->states);
-    trial->amounts = hr_arena_alloc(kube->arena, n * sizeof *trial->amounts);
-    trial->victims = hr_arena_alloc(kube->arena, n * sizeof *trial->victims);
-    trial->on_node = hr_arena_alloc(kube->arena, n * sizeof *trial->on_node);
-    bool has_all = trial->states && trial->amounts && trial->victims && trial->on_node;
-    trial->pods_capacity = has_all ? n : 0;
+    if (!HR__ARENA_ARRAY(kube->arena, trial->states, n) || !HR__ARENA_ARRAY(kube->arena, trial->amounts, n) ||
+        !HR__ARENA_ARRAY(kube->arena, trial->victims, n) || !HR__ARENA_ARRAY(kube->arena, trial->on_node, n))
+      return false;
+    trial->pods_capacity = n;
   }
   trial->n_candidates = trial->n_victims = 0;
-  return trial->candidates && trial->pods_capacity;
+  return true;
 }
 
 /* Writes the states of the pods on a node, and their numbers to `on_node`. Returns how many pods are on the node. */
@@ -321,27 +306,25 @@ static uint32_t read_pods(struct hr__kube_policy *kube, uint32_t node) {
   return n;
 }
 
+/* Whether the job of a victim is also that of an earlier victim. */
+static bool is_repeated(const struct hr__kube_policy *kube, const struct hr__kube_candidate *candidate, uint32_t at) {
+  for (uint32_t i = 0; i < at; i++)
+    if (kube->pods.pods[candidate->victims[i]].job == kube->pods.pods[candidate->victims[at]].job) return true;
+  return false;
+}
+
 /* In per-GPU allocation: whether the pod fits on the node after the jobs of the victims have stopped. */
 static bool fits_without(struct hr__kube_policy *kube, uint32_t kind, uint32_t number, uint32_t node,
                          const struct hr__kube_candidate *candidate) {
   if (!kube->pods.inventory) return true;
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < candidate->n_victims; i++) {
-    hr_job job = {kube->pods.pods[candidate->victims[i]].job};
-    bool is_gone = false;
-    for (uint32_t k = 0; k < i; k++) is_gone |= kube->pods.pods[candidate->victims[k]].job == job.id;
-    if (is_gone) continue;
-    hr__pods_set_aside(&kube->pods, job);
-    n++;
-  }
+  for (uint32_t i = 0; i < candidate->n_victims; i++)
+    if (!is_repeated(kube, candidate, i))
+      hr__pods_set_aside(&kube->pods, (hr_job){kube->pods.pods[candidate->victims[i]].job});
   bool fits = hr__pods_fit(&kube->pods, kind, number, node);
-  for (uint32_t i = candidate->n_victims; i-- > 0;) {
-    hr_job job = {kube->pods.pods[candidate->victims[i]].job};
-    bool is_first = true;
-    for (uint32_t k = 0; k < i; k++) is_first &= kube->pods.pods[candidate->victims[k]].job != job.id;
-    if (is_first) hr__pods_put_back(&kube->pods, job);
-  }
-  return n > 0 && fits;
+  for (uint32_t i = candidate->n_victims; i-- > 0;)
+    if (!is_repeated(kube, candidate, i))
+      hr__pods_put_back(&kube->pods, (hr_job){kube->pods.pods[candidate->victims[i]].job});
+  return fits;
 }
 
 /* Adds the node to the candidates if evictions make room for the pod. */
@@ -493,26 +476,16 @@ static uint32_t abilities(void *self) {
 
 /* ---- The scheduling queue: entering and leaving ----------------------------------------------------- */
 
-static struct hr__kube_queue *queue_of(const struct hr__kube_policy *kube, uint32_t kind) {
-  return &kube->queues[kind];
-}
-
 /* Creates the queues of all kinds up to `kind`. False: out of memory. */
 static bool make_queues(struct hr__kube_policy *kube, uint32_t kind) {
   while (kind >= kube->queues_capacity) {
-    uint32_t before = kube->queues_capacity, capacity = before;
-    struct hr__kube_queue *grown = hr_arena_grown(kube->arena, kube->queues, &capacity, sizeof *grown);
-    uint32_t *listed = hr_arena_alloc(kube->arena, capacity * sizeof *listed);
-    uint32_t *heap = hr_arena_alloc(kube->arena, capacity * sizeof *heap);
-    if (!grown || !listed || !heap) return false;
-    for (uint32_t i = 0; i < kube->n_listed; i++) listed[i] = kube->listed[i];
-    for (uint32_t i = 0; i < kube->n_heap; i++) heap[i] = kube->heap[i];
-    for (uint32_t i = before; i < capacity; i++)
-      grown[i] = (struct hr__kube_queue){.jobs = {.store = kube->store}, .kind = i, .listed_at = HR_NONE};
-    kube->queues = grown;
-    kube->listed = listed;
-    kube->heap = heap;
-    kube->queues_capacity = capacity;
+    uint32_t before = kube->queues_capacity;
+    if (!HR__ARENA_HAS_ROOM(kube->arena, kube->queues, before, kube->queues_capacity) ||
+        !HR__ARENA_RESIZE(kube->arena, kube->listed, kube->n_listed, kube->queues_capacity) ||
+        !HR__ARENA_RESIZE(kube->arena, kube->heap, kube->n_heap, kube->queues_capacity))
+      return false;
+    for (uint32_t i = before; i < kube->queues_capacity; i++)
+      kube->queues[i] = (struct hr__kube_queue){.jobs = {.store = kube->store}, .kind = i, .listed_at = HR_NONE};
   }
   return true;
 }
@@ -533,7 +506,7 @@ static bool is_due(const struct hr__kube_policy *kube, const struct hr__kube_que
 /* Adds a job to the queue of its kind. False: out of memory. */
 static bool enter_queue(struct hr__kube_policy *kube, hr_job job, uint32_t kind) {
   if (!make_queues(kube, kind)) return false;
-  struct hr__kube_queue *queue = queue_of(kube, kind);
+  struct hr__kube_queue *queue = &kube->queues[kind];
   int64_t now_us = kube->view->now_us;
   if (!hr_job_tree_insert(&queue->jobs, (struct hr_job_entry){now_us, job, 0})) return false;
   kube->kind_of[job.id] = kind;
@@ -549,7 +522,7 @@ static bool enter_queue(struct hr__kube_policy *kube, hr_job job, uint32_t kind)
 }
 
 static void leave_queue(struct hr__kube_policy *kube, hr_job job) {
-  struct hr__kube_queue *queue = queue_of(kube, kube->kind_of[job.id]);
+  struct hr__kube_queue *queue = &kube->queues[kube->kind_of[job.id]];
   hr_job_tree_remove(&queue->jobs, kube->entered_us[job.id], job);
   if (queue->jobs.count) return;
   uint32_t last = kube->listed[--kube->n_listed];
@@ -562,12 +535,6 @@ static void leave_queue(struct hr__kube_policy *kube, hr_job job) {
 /* Records that pods left the node, or that the node came up. */
 static void note_freed(struct hr__kube_policy *kube, uint32_t node) {
   kube->freed[kube->n_freed++ % HR__KUBE_FREED] = node;
-}
-
-/* Records that all pods of a job leave their nodes. */
-static void note_freed_by(struct hr__kube_policy *kube, hr_job job) {
-  for (uint32_t at = hr__pods_first(&kube->pods, job); at != HR_NONE; at = kube->pods.pods[at].next_of_job)
-    note_freed(kube, kube->pods.pods[at].slice.node.id);
 }
 
 /* ---- The scheduling queue: back-off ----------------------------------------------------------------- */
@@ -590,27 +557,28 @@ static uint64_t tries_over(const struct hr__kube_policy *kube, const struct hr__
   return n_tries;
 }
 
-/* Finds the first job of the kind with a back-off that is over, and stores it in `queue->head`. Returns whether such a
+/* Finds the first job of the kind after the mark (NULL: of all), and stores it in `queue->head`. Returns whether such a
    job exists. */
-static bool find_head(const struct hr__kube_policy *kube, struct hr__kube_queue *queue) {
+static bool find_after(struct hr__kube_queue *queue, const struct hr__kube_head *mark) {
   struct hr_job_entry entry;
-  uint64_t n_tries = tries_over(kube, queue);
-  bool found;
-  if (queue->n_failures <= n_tries) {
-    found = hr_job_tree_first(&queue->jobs, &entry);
-  } else {
-    const struct hr__kube_head *mark = &queue->marks[(queue->n_failures - n_tries) % HR__KUBE_MARKS];
-    found = hr_job_tree_next(&queue->jobs, mark->entered_us, mark->job, INT64_MAX, &entry);
-  }
+  bool found = mark ? hr_job_tree_next(&queue->jobs, mark->entered_us, mark->job, INT64_MAX, &entry)
+                    : hr_job_tree_first(&queue->jobs, &entry);
   if (found) queue->head = (struct hr__kube_head){entry.key, entry.job};
   return found;
+}
+
+/* The same for the first job with a back-off that is over. */
+static bool find_head(const struct hr__kube_policy *kube, struct hr__kube_queue *queue) {
+  uint64_t n_tries = tries_over(kube, queue);
+  bool all_are_over = queue->n_failures <= n_tries;
+  return find_after(queue, all_are_over ? NULL : &queue->marks[(queue->n_failures - n_tries) % HR__KUBE_MARKS]);
 }
 
 /* The time at which the next back-off ends; HR_NEVER_US: none. */
 static int64_t queue_wake_us(const struct hr__kube_policy *kube) {
   int64_t first_us = HR_NEVER_US;
   for (uint32_t i = 0; i < kube->n_listed; i++) {
-    const struct hr__kube_queue *queue = queue_of(kube, kube->listed[i]);
+    const struct hr__kube_queue *queue = &kube->queues[kube->listed[i]];
     if (!is_due(kube, queue) || queue->n_failures == 0) continue;
     uint64_t n_tries = tries_over(kube, queue);
     if (n_tries >= queue->n_failures) continue;
@@ -637,7 +605,7 @@ HR__HEAP(active, uint32_t, precedes)
 static void collect_kinds(struct hr__kube_policy *kube) {
   kube->n_heap = 0;
   for (uint32_t i = 0; i < kube->n_listed; i++) {
-    struct hr__kube_queue *queue = queue_of(kube, kube->listed[i]);
+    struct hr__kube_queue *queue = &kube->queues[kube->listed[i]];
     if (is_due(kube, queue) && find_head(kube, queue)) active_rise(kube->heap, kube->n_heap++, queue->kind, kube);
   }
 }
@@ -654,16 +622,10 @@ static uint32_t next_kind(struct hr__kube_policy *kube) {
 /* Puts a kind back into the heap. `after_head`: the first job of the kind did not fit and still waits, but later jobs
    may fit. Otherwise the first job has left the queue. */
 static void try_again(struct hr__kube_policy *kube, uint32_t kind, bool after_head) {
-  struct hr__kube_queue *queue = queue_of(kube, kind);
-  struct hr_job_entry entry;
+  struct hr__kube_queue *queue = &kube->queues[kind];
   if (queue->jobs.count == 0) return;
-  if (after_head) {
-    if (!hr_job_tree_next(&queue->jobs, queue->head.entered_us, queue->head.job, INT64_MAX, &entry)) return;
-    queue->head = (struct hr__kube_head){entry.key, entry.job};
-  } else if (!find_head(kube, queue)) {
-    return;
-  }
-  active_rise(kube->heap, kube->n_heap++, kind, kube);
+  bool found = after_head ? find_after(queue, &queue->head) : find_head(kube, queue);
+  if (found) active_rise(kube->heap, kube->n_heap++, kind, kube);
 }
 
 static bool see_last(void *self, struct hr_job_entry entry) {
@@ -673,7 +635,7 @@ static bool see_last(void *self, struct hr_job_entry entry) {
 
 /* Records that the first job of the kind did not fit. */
 static void note_failure(struct hr__kube_policy *kube, uint32_t kind) {
-  struct hr__kube_queue *queue = queue_of(kube, kind);
+  struct hr__kube_queue *queue = &kube->queues[kind];
   struct hr_job_entry last = {0};
   hr_job_tree_each_back(&queue->jobs, see_last, &last);
   queue->n_failures++;
@@ -687,7 +649,7 @@ static void note_failure(struct hr__kube_policy *kube, uint32_t kind) {
    true also if the kind has not failed yet or must be tried again, and if the nodes are not known: after too many
    events, and for kinds with pods of different sizes. */
 static bool may_fit(const struct hr__kube_policy *kube, uint32_t kind) {
-  const struct hr__kube_queue *queue = queue_of(kube, kind);
+  const struct hr__kube_queue *queue = &kube->queues[kind];
   const struct hr__job_kind *of = &kube->pods.kinds[kind];
   uint64_t seen = queue->freed_seen;
   if (queue->n_failures == 0 || queue->retries || kube->n_freed - seen > HR__KUBE_FREED) return true;
@@ -709,12 +671,16 @@ static bool submit(struct hr__kube_policy *kube, const struct hr_view *view, hr_
   return enter_queue(kube, job, kind);
 }
 
-/* Removes all pods of a job from their nodes. */
-static void unbind(struct hr__kube_policy *kube, hr_job job) {
+/* Removes all pods of a job from their nodes. `is_aside`: they are set aside in the ledger. */
+static void unbind(struct hr__kube_policy *kube, hr_job job, bool is_aside) {
   if (hr__pods_first(&kube->pods, job) == HR_NONE) return;
-  note_freed_by(kube, job);
+  for (uint32_t at = hr__pods_first(&kube->pods, job); at != HR_NONE; at = kube->pods.pods[at].next_of_job)
+    note_freed(kube, kube->pods.pods[at].slice.node.id);
   (void)count_priority(kube, kube->kind_of[job.id], count_pods(kube, job), -1);
-  hr__pods_cut(&kube->pods, job, HR_NONE, false);
+  if (is_aside)
+    hr__pods_drop(&kube->pods, job);
+  else
+    hr__pods_cut(&kube->pods, job, HR_NONE, false);
 }
 
 /* Called when a node leaves. Removes all held pods of each waiting job that has a held pod on this node. */
@@ -723,7 +689,7 @@ static void drop_held(struct hr__kube_policy *kube, const struct hr_view *view, 
   while (at != HR_NONE) {
     hr_job job = {kube->pods.pods[at].job};
     if (view->state[job.id] == HR_JOB_WAITING) {
-      unbind(kube, job);
+      unbind(kube, job, false);
       at = kube->pods.nodes[node].first_pod;
     } else {
       at = kube->pods.pods[at].next_on_node;
@@ -735,7 +701,7 @@ static void drop_held(struct hr__kube_policy *kube, const struct hr_view *view, 
 static bool withdraw(struct hr__kube_policy *kube, hr_job job) {
   if (hr__pods_lists(&kube->pods, job)) return true; /* the job starts or is rejected in this pass */
   leave_queue(kube, job);
-  unbind(kube, job);
+  unbind(kube, job, false);
   return hr__job_list_add(&kube->pods.withdrawn, kube->arena, job);
 }
 
@@ -746,10 +712,10 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_SUBMIT:
     return submit(kube, view, event->job) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_END:
-    unbind(kube, event->job);
+    unbind(kube, event->job, false);
     return HR_OK;
   case HR_EVENT_INTERRUPT:
-    unbind(kube, event->job);
+    unbind(kube, event->job, false);
     return enter_queue(kube, event->job, kube->kind_of[event->job.id]) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_WITHDRAW:
     return withdraw(kube, event->job) ? HR_OK : HR_NO_MEMORY;
@@ -774,14 +740,11 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 static void stop_evicted(struct hr__kube_policy *kube) {
   for (uint32_t i = 0; i < kube->evicted.count && kube->status == HR_OK; i++) {
     hr_job job = kube->evicted.jobs[i];
-    uint32_t kind = kube->kind_of[job.id];
     bool runs = kube->view->state[job.id] == HR_JOB_RUNNING;
-    note_freed_by(kube, job);
-    (void)count_priority(kube, kind, count_pods(kube, job), -1);
-    hr__pods_drop(&kube->pods, job);
+    unbind(kube, job, true);
     if (!runs) continue;
     kube->status = hr_moves_requeue(kube->moves, job, HR_REASON_PREEMPTED);
-    if (kube->status == HR_OK && !enter_queue(kube, job, kind)) kube->status = HR_NO_MEMORY;
+    if (kube->status == HR_OK && !enter_queue(kube, job, kube->kind_of[job.id])) kube->status = HR_NO_MEMORY;
   }
 }
 
@@ -795,7 +758,7 @@ static void start(struct hr__kube_policy *kube, hr_job job, bool passed_others) 
   }
   leave_queue(kube, job);
   if (!hr__pods_have_memory(&kube->pods, job, &placement)) {
-    unbind(kube, job);
+    unbind(kube, job, false);
     kube->status = hr_moves_reject(kube->moves, job, HR_REASON_GPU_MEMORY);
     return;
   }

@@ -21,23 +21,20 @@ static bool allocate_entries(struct hr__kueue_cycle *self, uint32_t max_heads) {
   const struct hr__kueue_world *world = self->world;
   size_t held = ((size_t)world->n_resources + 1) * ((size_t)world->max_pod_sets + 1);
   self->capacity = max_heads;
-  self->entries = hr_arena_alloc(self->arena, ((size_t)max_heads + 1) * sizeof *self->entries);
-  self->order = hr_arena_alloc(self->arena, ((size_t)max_heads + 1) * sizeof *self->order);
-  self->next_of = hr_arena_alloc(self->arena, ((size_t)max_heads + 1) * sizeof *self->next_of);
-  if (!self->entries || !self->order || !self->next_of) return false;
-  for (uint32_t i = 0; i < max_heads; i++) {
-    self->entries[i].held = hr_arena_alloc(self->arena, held * sizeof *self->entries[i].held);
-    if (!self->entries[i].held || !hr__kueue_assignment_begin(&self->entries[i].assignment, self->arena, world))
+  if (!HR__ARENA_ARRAY(self->arena, self->entries, max_heads) ||
+      !HR__ARENA_ARRAY(self->arena, self->order, max_heads) || !HR__ARENA_ARRAY(self->arena, self->next_of, max_heads))
+    return false;
+  for (uint32_t i = 0; i < max_heads; i++)
+    if (!HR__ARENA_ARRAY(self->arena, self->entries[i].held, held) ||
+        !hr__kueue_assignment_begin(&self->entries[i].assignment, self->arena, world))
       return false;
-  }
   return true;
 }
 
 bool hr__kueue_cycle_begin(struct hr__kueue_cycle *self, struct hr_arena *arena, struct hr__kueue_world *world,
                            uint32_t max_heads) {
   *self = (struct hr__kueue_cycle){.world = world, .arena = arena};
-  size_t pod_sets = (size_t)world->max_pod_sets + 1, workloads = (size_t)world->n_workloads + 1;
-  size_t nodes = (size_t)world->tree.n_nodes + 1;
+  uint32_t pod_sets = world->max_pod_sets, workloads = world->n_workloads, nodes = world->tree.n_nodes;
   if (!hr__kueue_assigner_begin(&self->assigner, arena, world) ||
       !hr__kueue_preemptor_begin(&self->preemptor, arena, world) ||
       !hr__kueue_assignment_begin(&self->trial, arena, world) ||
@@ -45,17 +42,11 @@ bool hr__kueue_cycle_begin(struct hr__kueue_cycle *self, struct hr_arena *arena,
     return false;
   self->assigner.simulate = hr__kueue_preempt_simulate;
   self->assigner.simulation = &self->preemptor;
-  self->is_victim = hr_arena_alloc(arena, workloads * sizeof *self->is_victim);
-  self->victims = hr_arena_alloc(arena, workloads * sizeof *self->victims);
-  self->full = hr_arena_alloc(arena, pod_sets * sizeof *self->full);
-  self->minimum = hr_arena_alloc(arena, pod_sets * sizeof *self->minimum);
-  self->counts = hr_arena_alloc(arena, pod_sets * sizeof *self->counts);
-  self->shares = hr_arena_alloc(arena, nodes * sizeof *self->shares);
-  self->borrows = hr_arena_alloc(arena, nodes * sizeof *self->borrows);
-  self->winners = hr_arena_alloc(arena, nodes * sizeof *self->winners);
-  self->first_of = hr_arena_alloc(arena, nodes * sizeof *self->first_of);
-  return self->is_victim && self->victims && self->full && self->minimum && self->counts && self->shares &&
-         self->borrows && self->winners && self->first_of;
+  return HR__ARENA_ARRAY(arena, self->is_victim, workloads) && HR__ARENA_ARRAY(arena, self->victims, workloads) &&
+         HR__ARENA_ARRAY(arena, self->full, pod_sets) && HR__ARENA_ARRAY(arena, self->minimum, pod_sets) &&
+         HR__ARENA_ARRAY(arena, self->counts, pod_sets) && HR__ARENA_ARRAY(arena, self->shares, nodes) &&
+         HR__ARENA_ARRAY(arena, self->borrows, nodes) && HR__ARENA_ARRAY(arena, self->winners, nodes) &&
+         HR__ARENA_ARRAY(arena, self->first_of, nodes);
 }
 
 /* ---- Assignment and targets of an entry ------------------------------------------------------------- */
@@ -65,14 +56,9 @@ static void keep_targets(struct hr__kueue_cycle *self, struct hr__kueue_entry *e
   entry->first_target = self->n_targets;
   entry->n_targets = 0;
   for (uint32_t i = 0; i < self->preemptor.n_targets; i++) {
-    if (self->n_targets == self->targets_capacity) {
-      struct hr__kueue_target *grown =
-          hr_arena_grown(self->arena, self->targets, &self->targets_capacity, sizeof *self->targets);
-      if (!grown) {
-        self->no_memory = true;
-        return;
-      }
-      self->targets = grown;
+    if (!HR__ARENA_HAS_ROOM(self->arena, self->targets, self->n_targets, self->targets_capacity)) {
+      self->no_memory = true;
+      return;
     }
     self->targets[self->n_targets++] = self->preemptor.targets[i];
     entry->n_targets++;
@@ -172,13 +158,12 @@ static void assign(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) 
 
 /* ---- One entry: holding ----------------------------------------------------------------------------- */
 
-static void hold_quota(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry, const struct hr__kueue_usage *usage,
-                       uint32_t n_usage) {
+/* Holds the first `n` amounts of `entry->held`. A workload with quota needs no more. */
+static void hold_quota(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry, uint32_t n) {
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
-  for (uint32_t i = 0; !workload->reserved && i < n_usage; i++) {
-    hr__kueue_add_usage(&self->world->tree, workload->queue, usage[i].pair, usage[i].amount);
-    entry->held[entry->n_held++] = usage[i];
-  }
+  if (workload->reserved) return;
+  entry->n_held = n;
+  hr__kueue_change_amounts(&self->world->tree, workload->queue, entry->held, n, true);
 }
 
 static void hold_nodes(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
@@ -213,11 +198,7 @@ uint32_t hr__kueue_reserve(const struct hr__kueue_world *world, uint32_t queue,
 static void reserve(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
   if (hr__kueue_can_always_reclaim(&self->world->queues[workload->queue])) return;
-  if (!workload->reserved) {
-    entry->n_held = hr__kueue_reserve(self->world, workload->queue, &entry->assignment, entry->held);
-    for (uint32_t i = 0; i < entry->n_held; i++)
-      hr__kueue_add_usage(&self->world->tree, workload->queue, entry->held[i].pair, entry->held[i].amount);
-  }
+  hold_quota(self, entry, hr__kueue_reserve(self->world, workload->queue, &entry->assignment, entry->held));
   hold_nodes(self, entry);
 }
 
@@ -434,7 +415,8 @@ static void process(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry)
     return;
   }
   take_victims(self, entry);
-  hold_quota(self, entry, entry->assignment.usage, entry->assignment.n_usage);
+  for (uint32_t i = 0; i < entry->assignment.n_usage; i++) entry->held[i] = entry->assignment.usage[i];
+  hold_quota(self, entry, entry->assignment.n_usage);
   hold_nodes(self, entry);
   if (entry->assignment.mode == HR__KUEUE_FIT) {
     admit(self, entry);
@@ -562,13 +544,9 @@ static void tournament_begin(struct hr__kueue_cycle *self) {
 /* Adds or removes the quota that an entry would take. A workload with quota needs no more. */
 static void change_usage(struct hr__kueue_cycle *self, const struct hr__kueue_entry *entry, bool add) {
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
-  for (uint32_t i = 0; !workload->reserved && i < entry->assignment.n_usage; i++) {
-    const struct hr__kueue_usage *usage = &entry->assignment.usage[i];
-    if (add)
-      hr__kueue_add_usage(&self->world->tree, workload->queue, usage->pair, usage->amount);
-    else
-      hr__kueue_remove_usage(&self->world->tree, workload->queue, usage->pair, usage->amount);
-  }
+  const struct hr__kueue_assignment *assignment = &entry->assignment;
+  if (workload->reserved) return;
+  hr__kueue_change_amounts(&self->world->tree, workload->queue, assignment->usage, assignment->n_usage, add);
 }
 
 /* Computes the share that a node would have with the usage of its nominee, and whether it would borrow. */
@@ -637,8 +615,7 @@ static void release(struct hr__kueue_cycle *self) {
   for (uint32_t i = self->n_order; i-- > 0;) {
     struct hr__kueue_entry *entry = &self->entries[self->order[i]];
     const struct hr__kueue_workload *workload = &world->workloads[entry->workload];
-    for (uint32_t k = entry->n_held; k-- > 0;)
-      hr__kueue_remove_usage(&world->tree, workload->queue, entry->held[k].pair, entry->held[k].amount);
+    hr__kueue_change_amounts(&world->tree, workload->queue, entry->held, entry->n_held, false);
     if (entry->holds_nodes) world->topology.reserve(world->topology.self, world, workload, &entry->assignment, -1);
   }
   for (uint32_t i = 0; i < self->n_victims; i++) self->is_victim[self->victims[i]] = false;

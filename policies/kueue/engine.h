@@ -36,6 +36,12 @@ enum hr__kueue_phase {
   HR__KUEUE_LEAVING /* is evicted, and leaves after its grace period */
 };
 
+/* The values by which classes are found, see class_of in engine_jobs.c. */
+enum { HR__KUEUE_CLASS_KEYS = 8 };
+struct hr__kueue_class_key {
+  uint64_t values[HR__KUEUE_CLASS_KEYS];
+};
+
 /* Jobs with equal requests. */
 struct hr__kueue_class {
   struct hr_need need;
@@ -170,7 +176,7 @@ struct hr__kueue_engine {
   struct hr__kueue_topologies *topologies; /* NULL: no flavor has a topology */
   /* Classes */
   struct hr__kueue_class *classes;
-  uint64_t *class_keys; /* see engine_jobs.c */
+  struct hr__kueue_class_key *class_keys; /* zeros for classes of jobs with fewer pods */
   struct hr__hash class_at;
   uint32_t n_classes, classes_capacity, class_keys_capacity;
   struct hr__pair_map reduced; /* by class and number of pods: the class with fewer pods */
@@ -226,12 +232,23 @@ struct hr__kueue_engine {
 /* ---- The world (engine_world.c) ------------------------------------------------------------------------ */
 
 /* Builds the world from the configuration and the trace. */
-enum hr_status hr__kueue_world_build(struct hr__kueue_engine *self, struct hr_error *error);
+enum hr_status hr__kueue_world_build(struct hr__kueue_engine *self);
 /* Finds the queue of a job. If the configuration does not have the queue that the job names, it is the default queue;
    without a default queue, destination->queue is HR_NONE. Returns false if memory is exhausted. */
 bool hr__kueue_destination_of(struct hr__kueue_engine *self, uint32_t job, struct hr__kueue_destination *destination);
 /* The priority of a job: that of the priority class that it names, else that of the trace. */
 int64_t hr__kueue_priority_of(const struct hr__kueue_engine *self, uint32_t job);
+
+/* The number of nodes of the cluster. */
+static inline uint32_t hr__kueue_count_nodes(const struct hr__kueue_engine *self) {
+  uint32_t count = 0;
+  for (uint32_t p = 0; p < self->n_pools; p++) count += hr_cluster_pool_spec(self->cluster, (hr_pool){p})->nodes;
+  return count;
+}
+
+static inline bool hr__kueue_pool_is_elastic(const struct hr__kueue_engine *self, uint32_t pool) {
+  return hr_market_is_elastic(hr_cluster_pool_spec(self->cluster, (hr_pool){pool})->market.market);
+}
 
 static inline bool hr__kueue_flavor_has_pool(const struct hr__kueue_engine *self, uint32_t flavor, uint32_t pool) {
   return self->flavor_pools[(size_t)flavor * self->pool_words + pool / 64] >> pool % 64 & 1;

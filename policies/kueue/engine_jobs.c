@@ -14,7 +14,7 @@
 
 #define MIB INT64_C(1048576)
 
-enum { FIRST_SLOTS = 256, N_CLASS_KEYS = 8 };
+enum { FIRST_SLOTS = 256 };
 
 /* ---- Classes ---------------------------------------------------------------------------------------- */
 
@@ -83,8 +83,8 @@ static int64_t fewest_pods(const struct hr__kueue_engine *self, uint32_t job, co
 static bool set_requests(struct hr__kueue_engine *self, uint32_t job, struct hr__kueue_class *class_) {
   struct hr_request request = request_of(self, job, &class_->need);
   uint32_t profile = profile_of(self, job), count = 0;
-  struct hr__kueue_amount *items = hr_arena_alloc(self->arena, HR__KUEUE_MAX_REQUESTS * sizeof *items);
-  if (!items) return false;
+  struct hr__kueue_amount *items;
+  if (!HR__ARENA_ARRAY(self->arena, items, HR__KUEUE_MAX_REQUESTS)) return false;
   class_->pods = request.tasks ? request.tasks : 1;
   class_->task_gpus = request.gpus;
   class_->fewest = fewest_pods(self, job, class_);
@@ -107,9 +107,10 @@ static struct hr_need fewest_need(const struct hr__kueue_class *class_) {
 
 /* Determines the pools and flavors in which the pods can run at all. Returns false if memory is exhausted. */
 static bool set_suits(struct hr__kueue_engine *self, struct hr__kueue_class *class_) {
-  bool *suits = hr_arena_alloc(self->arena, (size_t)self->world.n_flavors + 1);
-  bool *accepts = hr_arena_alloc(self->arena, (size_t)self->n_pools + 1);
-  if (!suits || !accepts) return false;
+  bool *suits, *accepts;
+  if (!HR__ARENA_ARRAY(self->arena, suits, self->world.n_flavors) ||
+      !HR__ARENA_ARRAY(self->arena, accepts, self->n_pools))
+    return false;
   struct hr_need need = fewest_need(class_);
   for (uint32_t p = 0; p < self->n_pools; p++)
     accepts[p] = class_->needs_no_node || hr_capacity_min_nodes(self->capacities, &need, (hr_pool){p}) != HR_NONE;
@@ -124,28 +125,20 @@ static bool set_suits(struct hr__kueue_engine *self, struct hr__kueue_class *cla
 }
 
 static bool make_room_for_class(struct hr__kueue_engine *self) {
-  if (self->n_classes < self->classes_capacity) return true;
-  uint32_t capacity = self->classes_capacity;
-  struct hr__kueue_class *classes = hr_arena_grown(self->arena, self->classes, &capacity, sizeof *classes);
-  uint64_t *keys =
-      hr_arena_grown(self->arena, self->class_keys, &self->class_keys_capacity, N_CLASS_KEYS * sizeof *keys);
-  if (!classes || !keys) return false;
-  self->classes = classes;
-  self->class_keys = keys;
-  self->classes_capacity = capacity;
-  return true;
+  return HR__ARENA_HAS_ROOM(self->arena, self->classes, self->n_classes, self->classes_capacity) &&
+         HR__ARENA_HAS_ROOM(self->arena, self->class_keys, self->n_classes, self->class_keys_capacity);
 }
 
 /* Adds the class of a job. Returns HR_NONE if memory is exhausted. */
 static uint32_t add_class(struct hr__kueue_engine *self, uint32_t job, const struct hr_need *need, uint32_t hash,
-                          const uint64_t *key) {
+                          const struct hr__kueue_class_key *key) {
   if (!make_room_for_class(self)) return HR_NONE;
   struct hr__kueue_class *class_ = &self->classes[self->n_classes];
   *class_ = (struct hr__kueue_class){.need = *need, .needs_no_node = hr_need_is_empty(self->cluster, need)};
   if (!set_requests(self, job, class_) || !set_suits(self, class_) ||
       !hr__hash_add(&self->class_at, self->arena, hash, self->n_classes))
     return HR_NONE;
-  memcpy(self->class_keys + (size_t)self->n_classes * N_CLASS_KEYS, key, N_CLASS_KEYS * sizeof *key);
+  self->class_keys[self->n_classes] = *key;
   return self->n_classes++;
 }
 
@@ -153,21 +146,18 @@ static uint32_t class_of(struct hr__kueue_engine *self, uint32_t job) {
   const struct hr_trace *jobs = self->jobs;
   struct hr_need need = hr_need_of(self->cluster, jobs, (hr_job){job});
   need.preferred = hr_cluster_locality(self->cluster, (hr_job){job}).until_us != HR_NEVER_US;
-  const uint64_t key[N_CLASS_KEYS] = {(uint64_t)jobs->gpus[job] << 32 | (jobs->tasks ? jobs->tasks[job] : 1),
-                                      jobs->cpu_milli ? jobs->cpu_milli[job] : 0,
-                                      jobs->mem_mib ? jobs->mem_mib[job] : 0,
-                                      profile_of(self, job),
-                                      need.accept_class,
-                                      need.request,
-                                      (uint64_t)need.tier << 1 | need.preferred,
-                                      self->reduces ? hr_cluster_sizes(self->cluster, (hr_job){job}).min : 0};
+  const struct hr__kueue_class_key key = {{(uint64_t)jobs->gpus[job] << 32 | (jobs->tasks ? jobs->tasks[job] : 1),
+                                           jobs->cpu_milli ? jobs->cpu_milli[job] : 0,
+                                           jobs->mem_mib ? jobs->mem_mib[job] : 0, profile_of(self, job),
+                                           need.accept_class, need.request, (uint64_t)need.tier << 1 | need.preferred,
+                                           self->reduces ? hr_cluster_sizes(self->cluster, (hr_job){job}).min : 0}};
   uint64_t digest = HR__DIGEST_SEED;
-  for (int i = 0; i < N_CLASS_KEYS; i++) digest = hr__digest_add(digest, key[i]);
+  for (int i = 0; i < HR__KUEUE_CLASS_KEYS; i++) digest = hr__digest_add(digest, key.values[i]);
   uint32_t hash = hr__hash_u64(digest);
   struct hr__hash_cursor at;
   for (uint32_t i = hr__hash_first(&self->class_at, hash, &at); i != HR_NONE; i = hr__hash_next(&self->class_at, &at))
-    if (memcmp(self->class_keys + (size_t)i * N_CLASS_KEYS, key, sizeof key) == 0) return i;
-  return add_class(self, job, &need, hash, key);
+    if (memcmp(&self->class_keys[i], &key, sizeof key) == 0) return i;
+  return add_class(self, job, &need, hash, &key);
 }
 
 /* ---- Jobs with fewer pods --------------------------------------------------------------------------- */
@@ -181,8 +171,7 @@ static bool add_reduced(struct hr__kueue_engine *self, uint32_t full, int64_t po
   class_->pods = pods;
   class_->fewest = -1;
   class_->need.gpus = (uint32_t)pods * class_->task_gpus;
-  memset(self->class_keys + (size_t)self->n_classes * N_CLASS_KEYS, 0, N_CLASS_KEYS * sizeof *self->class_keys);
-  self->n_classes++;
+  self->class_keys[self->n_classes++] = (struct hr__kueue_class_key){{0}};
   return set_suits(self, class_);
 }
 
@@ -260,42 +249,28 @@ static bool set_queued_timer(struct hr__kueue_engine *self, uint32_t slot) {
 
 /* ---- Slots ------------------------------------------------------------------------------------------ */
 
-/* The memory to which the slots point. */
-struct slot_memory {
+static bool grow(struct hr__kueue_engine *self) {
+  uint32_t before = self->n_slots, after = before ? 2 * before : (uint32_t)FIRST_SLOTS;
+  size_t count = after - before;
+  /* The memory to which the new slots point. */
   struct hr__kueue_pod_set *pod_sets;
   struct hr__kueue_usage *usage;
   struct hr__kueue_assigned *room;
   int32_t *bookmarks;
-};
-
-static bool allocate_memory(struct hr__kueue_engine *self, size_t count, struct slot_memory *memory) {
-  memory->pod_sets = hr_arena_alloc(self->arena, count * sizeof *memory->pod_sets);
-  memory->usage = hr_arena_alloc(self->arena, count * HR__KUEUE_MAX_REQUESTS * sizeof *memory->usage);
-  memory->room = hr_arena_alloc(self->arena, count * HR__KUEUE_MAX_REQUESTS * sizeof *memory->room);
-  memory->bookmarks = hr_arena_alloc(self->arena, count * self->world.n_resources * sizeof *memory->bookmarks);
-  return memory->pod_sets && memory->usage && memory->room && memory->bookmarks;
-}
-
-static bool grow(struct hr__kueue_engine *self) {
-  uint32_t before = self->n_slots, after = before ? 2 * before : (uint32_t)FIRST_SLOTS;
-  struct slot_memory memory;
-  struct hr__kueue_workload *workloads = hr_arena_alloc(self->arena, (after + (size_t)1) * sizeof *workloads);
-  struct hr__kueue_slot *slots = hr_arena_alloc(self->arena, (after + (size_t)1) * sizeof *slots);
-  if (!workloads || !slots || !allocate_memory(self, after - before, &memory)) return false;
-  if (before) {
-    memcpy(workloads, self->world.workloads, before * sizeof *workloads);
-    memcpy(slots, self->slots, before * sizeof *slots);
-  }
+  if (!HR__ARENA_RESIZE(self->arena, self->world.workloads, before, after) ||
+      !HR__ARENA_RESIZE(self->arena, self->slots, before, after) || !HR__ARENA_ARRAY(self->arena, pod_sets, count) ||
+      !HR__ARENA_ARRAY(self->arena, usage, count * HR__KUEUE_MAX_REQUESTS) ||
+      !HR__ARENA_ARRAY(self->arena, room, count * HR__KUEUE_MAX_REQUESTS) ||
+      !HR__ARENA_ARRAY(self->arena, bookmarks, count * self->world.n_resources))
+    return false;
   for (uint32_t i = after; i-- > before; self->first_free = i) {
     size_t k = i - before;
-    workloads[i] = (struct hr__kueue_workload){
-        .pod_sets = &memory.pod_sets[k], .n_pod_sets = 1, .usage = &memory.usage[k * HR__KUEUE_MAX_REQUESTS]};
-    slots[i] = (struct hr__kueue_slot){.next = self->first_free,
-                                       .room = &memory.room[k * HR__KUEUE_MAX_REQUESTS],
-                                       .bookmarks = &memory.bookmarks[k * self->world.n_resources]};
+    self->world.workloads[i] = (struct hr__kueue_workload){
+        .pod_sets = &pod_sets[k], .n_pod_sets = 1, .usage = &usage[k * HR__KUEUE_MAX_REQUESTS]};
+    self->slots[i] = (struct hr__kueue_slot){.next = self->first_free,
+                                             .room = &room[k * HR__KUEUE_MAX_REQUESTS],
+                                             .bookmarks = &bookmarks[k * self->world.n_resources]};
   }
-  self->world.workloads = workloads;
-  self->slots = slots;
   self->n_slots = self->world.n_workloads = after;
   if (self->topologies && !hr__tas_world_grow(self->topologies->world, self->arena, &self->world)) return false;
   bool ok = before ? hr__kueue_pending_grow(&self->pending, before)
@@ -349,12 +324,7 @@ static void fill_slot(struct hr__kueue_engine *self, uint32_t slot, uint32_t job
 
 static bool add_shape(struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, uint32_t shape) {
   const struct hr__kueue_pod_set *pod_set = &workload->pod_sets[0];
-  if (shape >= self->shapes_capacity) {
-    struct hr__kueue_shape *grown =
-        hr_arena_grown(self->arena, self->shape_of, &self->shapes_capacity, sizeof *self->shape_of);
-    if (!grown) return false;
-    self->shape_of = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(self->arena, self->shape_of, shape, self->shapes_capacity)) return false;
   struct hr__kueue_shape *at = &self->shape_of[shape];
   *at = (struct hr__kueue_shape){.priority = workload->priority, .resource = HR_NONE};
   if (pod_set->requests.count != 1) return true;

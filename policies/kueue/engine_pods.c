@@ -44,13 +44,9 @@ static uint32_t group_of(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__pair pair = {class_, (uint64_t)pools << 1 | placed};
   uint32_t found = hr__pair_map_find(&self->group_at, pair);
   if (found != HR_NONE) return found;
-  if (self->n_groups == self->groups_capacity) {
-    struct hr__kueue_held *grown = hr_arena_grown(self->arena, self->groups, &self->groups_capacity, sizeof *grown);
-    uint32_t *active = hr_arena_grown(self->arena, self->active, &self->active_capacity, sizeof *active);
-    if (!grown || !active) return HR_NONE;
-    self->groups = grown;
-    self->active = active;
-  }
+  if (!HR__ARENA_HAS_ROOM(self->arena, self->groups, self->n_groups, self->groups_capacity) ||
+      !HR__ARENA_HAS_ROOM(self->arena, self->active, self->n_groups, self->active_capacity))
+    return HR_NONE;
   self->groups[self->n_groups] = (struct hr__kueue_held){class_, pools, HR_NONE, HR_NONE, 0, 0, placed, false};
   return hr__pair_map_add(&self->group_at, self->arena, pair, self->n_groups) ? self->n_groups++ : HR_NONE;
 }
@@ -199,10 +195,6 @@ void hr__kueue_place_all(struct hr__kueue_engine *self) {
 
 /* ---- Idle nodes ----------------------------------------------------------------------------------------- */
 
-static bool is_elastic(const struct hr__kueue_engine *self, uint32_t pool) {
-  return hr_market_is_elastic(hr_cluster_pool_spec(self->cluster, (hr_pool){pool})->market.market);
-}
-
 static bool is_idle(const struct hr__kueue_engine *self, hr_pool pool, hr_node node) {
   return hr_cluster_node_state(self->cluster, node) == HR_NODE_UP && hr_capacity_is_idle(self->capacity, pool, node);
 }
@@ -218,7 +210,7 @@ bool hr__kueue_pods_left(struct hr__kueue_engine *self, hr_job job, const struct
   hr_capacity_give(self->capacity, &self->classes[self->slots[slot].class_].need, placement);
   hr__kueue_topology_count(self, slot, placement, -1);
   self->freed = true;
-  if (!self->manages || !placement->n_slices || !is_elastic(self, placement->pool.id)) return true;
+  if (!self->manages || !placement->n_slices || !hr__kueue_pool_is_elastic(self, placement->pool.id)) return true;
   for (uint32_t i = 0; i < placement->n_slices; i++)
     if (is_idle(self, placement->pool, placement->slices[i].node) && !begin_idle(self, placement->slices[i].node))
       return false;
@@ -230,7 +222,7 @@ bool hr__kueue_node_changed(struct hr__kueue_engine *self, const struct hr_event
   bool is_up = event->kind == HR_EVENT_NODE_UP;
   hr_capacity_set_usable(self->capacity, event->pool, event->node, is_up, is_up);
   hr__kueue_topology_node(self, event->node, is_up);
-  return !is_up || !self->manages || !is_elastic(self, event->pool.id) || begin_idle(self, event->node);
+  return !is_up || !self->manages || !hr__kueue_pool_is_elastic(self, event->pool.id) || begin_idle(self, event->node);
 }
 
 static hr_pool pool_of(const struct hr__kueue_engine *self, uint32_t node) {
@@ -267,7 +259,7 @@ static uint32_t choose_pool(const struct hr__kueue_engine *self, const struct hr
   const struct hr_need *need = &self->classes[group->class_].need;
   uint32_t found = HR_NONE;
   for (uint32_t p = 0; p < self->n_pools; p++) {
-    if (!group_has_pool(self, group, p) || !is_elastic(self, p) ||
+    if (!group_has_pool(self, group, p) || !hr__kueue_pool_is_elastic(self, p) ||
         hr_capacity_min_nodes(self->capacities, need, (hr_pool){p}) == HR_NONE)
       continue;
     if (found == HR_NONE) found = p;

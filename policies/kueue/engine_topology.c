@@ -20,8 +20,6 @@
 
 #define MIB INT64_C(1048576)
 
-#define ALLOC(self, count, type) ((type *)hr_arena_alloc((self)->arena, ((size_t)(count) + 1) * sizeof(type)))
-
 /* ---- Topologies: labels of nodes -------------------------------------------------------------------- */
 
 /* The distinct levels of all topologies. */
@@ -41,7 +39,7 @@ static bool collect_levels(struct hr__kueue_engine *self, const struct hr_kueue_
                            struct level_list *list) {
   uint32_t most = 0;
   for (uint32_t i = 0; i < config->n_topologies; i++) most += config->topologies[i].n_levels;
-  if (!(list->items = ALLOC(self, most, const struct hr_kueue_level *))) return false;
+  if (!HR__ARENA_ARRAY(self->arena, list->items, most)) return false;
   for (uint32_t i = 0; i < config->n_topologies; i++)
     for (uint32_t k = 0; k < config->topologies[i].n_levels; k++) {
       const struct hr_kueue_level *level = &config->topologies[i].levels[k];
@@ -77,8 +75,8 @@ static const char *name_of_group(struct hr__kueue_engine *self, const struct hr_
 static bool label_pool(struct hr__kueue_engine *self, const struct level_list *list, hr_pool pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(self->cluster, pool);
   struct hr__tas_node *nodes = self->topologies->nodes.items + hr_cluster_first_node(self->cluster, pool).id;
-  struct hr__kueue_label *labels = ALLOC(self, (size_t)spec->nodes * list->count, struct hr__kueue_label);
-  if (!labels) return false;
+  struct hr__kueue_label *labels;
+  if (!HR__ARENA_ARRAY(self->arena, labels, (size_t)spec->nodes * list->count)) return false;
   for (uint32_t node = 0; node < spec->nodes; node++, labels += list->count) {
     for (uint32_t i = 0; i < list->count; i++) {
       enum hr_tier tier = (enum hr_tier)list->items[i]->tier;
@@ -117,8 +115,8 @@ static int64_t count_instances(const struct hr_pool_spec *spec, const char *name
 static int64_t *amounts_of_pool(struct hr__kueue_engine *self, const struct hr_pool_spec *spec) {
   const struct hr__tas_nodes *nodes = &self->topologies->nodes;
   int64_t plenty = INT64_MAX / (2 * ((int64_t)nodes->count + 1));
-  int64_t *amounts = ALLOC(self, nodes->n_resources, int64_t);
-  if (!amounts) return NULL;
+  int64_t *amounts;
+  if (!HR__ARENA_ARRAY(self->arena, amounts, nodes->n_resources)) return NULL;
   for (uint32_t i = 0; i < nodes->n_resources; i++) amounts[i] = plenty;
   if (self->gpu != HR_NONE) amounts[self->gpu] = (int64_t)spec->gpus_per_node * HR_WHOLE_GPU_MILLI;
   if (self->cpu != HR_NONE && spec->cpu_milli_per_node) amounts[self->cpu] = spec->cpu_milli_per_node;
@@ -137,26 +135,18 @@ static bool pool_is_used(const struct hr__kueue_engine *self, uint32_t pool) {
   return false;
 }
 
-static uint32_t count_nodes(const struct hr__kueue_engine *self) {
-  hr_pool last = {self->n_pools - 1};
-  return self->n_pools
-             ? hr_cluster_first_node(self->cluster, last).id + hr_cluster_pool_spec(self->cluster, last)->nodes
-             : 0;
-}
-
 /* Describes the nodes of the cluster. Nodes of pools without topology have no labels. Returns false if memory is
    exhausted. */
 static bool build_nodes(struct hr__kueue_engine *self, const struct hr_kueue_config *config) {
   struct hr__tas_nodes *nodes = &self->topologies->nodes;
   struct level_list list = {0};
-  nodes->count = count_nodes(self);
+  nodes->count = hr__kueue_count_nodes(self);
   nodes->pods = hr__tas_pods_resource(&self->world, &nodes->n_resources);
   nodes->n_parts = self->n_pools;
-  nodes->items = ALLOC(self, nodes->count, struct hr__tas_node);
-  uint32_t *part = ALLOC(self, nodes->count, uint32_t);
-  self->topologies->is_up = ALLOC(self, nodes->count, bool);
-  self->topologies->amounts = ALLOC(self, nodes->n_resources, int64_t);
-  if (!nodes->items || !part || !self->topologies->is_up || !self->topologies->amounts ||
+  uint32_t *part;
+  if (!HR__ARENA_ARRAY(self->arena, nodes->items, nodes->count) || !HR__ARENA_ARRAY(self->arena, part, nodes->count) ||
+      !HR__ARENA_ARRAY(self->arena, self->topologies->is_up, nodes->count) ||
+      !HR__ARENA_ARRAY(self->arena, self->topologies->amounts, nodes->n_resources) ||
       !collect_levels(self, config, &list))
     return false;
   nodes->part = part;
@@ -176,12 +166,12 @@ static bool build_nodes(struct hr__kueue_engine *self, const struct hr_kueue_con
 /* Sets which nodes belong to a flavor. Returns false if memory is exhausted. */
 static bool select_nodes(struct hr__kueue_engine *self) {
   struct hr__tas_nodes *nodes = &self->topologies->nodes;
-  const bool **rows = ALLOC(self, self->world.n_flavors, const bool *);
-  if (!rows) return false;
+  const bool **rows;
+  if (!HR__ARENA_ARRAY(self->arena, rows, self->world.n_flavors)) return false;
   for (uint32_t i = 0; i < self->world.n_flavors; i++) {
     if (!self->world.flavors[i].topology) continue;
-    bool *row = ALLOC(self, nodes->count, bool);
-    if (!row) return false;
+    bool *row;
+    if (!HR__ARENA_ARRAY(self->arena, row, nodes->count)) return false;
     for (uint32_t node = 0; node < nodes->count; node++)
       row[node] = hr__kueue_flavor_has_pool(self, i, nodes->part[node]);
     rows[i] = row;
@@ -191,14 +181,16 @@ static bool select_nodes(struct hr__kueue_engine *self) {
 }
 
 static bool create_world(struct hr__kueue_engine *self, const struct hr_kueue_config *config) {
-  const char *const **levels = ALLOC(self, self->world.n_flavors, const char *const *);
-  uint32_t *n_levels = ALLOC(self, self->world.n_flavors, uint32_t);
-  if (!levels || !n_levels) return false;
+  const char *const **levels;
+  uint32_t *n_levels;
+  if (!HR__ARENA_ARRAY(self->arena, levels, self->world.n_flavors) ||
+      !HR__ARENA_ARRAY(self->arena, n_levels, self->world.n_flavors))
+    return false;
   for (uint32_t i = 0; i < self->world.n_flavors; i++) {
     const struct hr_kueue_topology *topology = topology_named(config, self->world.flavors[i].topology);
     if (!topology) continue;
-    const char **labels = ALLOC(self, topology->n_levels, const char *);
-    if (!labels) return false;
+    const char **labels;
+    if (!HR__ARENA_ARRAY(self->arena, labels, topology->n_levels)) return false;
     for (uint32_t k = 0; k < topology->n_levels; k++) labels[k] = topology->levels[k].node_label;
     levels[i] = labels;
     n_levels[i] = topology->n_levels;
@@ -210,13 +202,12 @@ static bool create_world(struct hr__kueue_engine *self, const struct hr_kueue_co
 /* Sets the nodes of the leaves of all flavors. Returns false if memory is exhausted. */
 static bool build_leaves(struct hr__kueue_engine *self) {
   struct hr__kueue_topologies *topologies = self->topologies;
-  topologies->leaves = ALLOC(self, self->world.n_flavors, struct hr__kueue_leaf *);
-  if (!topologies->leaves) return false;
+  if (!HR__ARENA_ARRAY(self->arena, topologies->leaves, self->world.n_flavors)) return false;
   for (uint32_t i = 0; i < self->world.n_flavors; i++) {
     const struct hr__tas_flavor *flavor = hr__tas_world_flavor(topologies->world, i);
     if (!flavor) continue;
-    struct hr__kueue_leaf *leaves = topologies->leaves[i] = ALLOC(self, flavor->tree.n_leaves, struct hr__kueue_leaf);
-    if (!leaves) return false;
+    if (!HR__ARENA_ARRAY(self->arena, topologies->leaves[i], flavor->tree.n_leaves)) return false;
+    struct hr__kueue_leaf *leaves = topologies->leaves[i];
     for (uint32_t node = 0; node < topologies->nodes.count; node++) {
       uint32_t leaf = flavor->tree.node_leaf[node];
       if (leaf == HR_NONE) continue;
@@ -246,26 +237,24 @@ static void note_levels(struct hr__kueue_engine *self, const struct hr_kueue_con
    after the admission, so pods are placed there only after the nodes have been provisioned. Returns false if memory is
    exhausted. */
 static bool set_delays(struct hr__kueue_engine *self) {
-  bool *delays = ALLOC(self, self->world.n_flavors, bool), some = false;
-  if (!delays) return false;
+  bool *delays, some = false;
+  if (!HR__ARENA_ARRAY(self->arena, delays, self->world.n_flavors)) return false;
   for (uint32_t i = 0; i < self->world.n_flavors; i++)
     for (uint32_t p = 0; p < self->n_pools && self->manages && self->world.flavors[i].topology; p++)
-      if (hr__kueue_flavor_has_pool(self, i, p) &&
-          hr_market_is_elastic(hr_cluster_pool_spec(self->cluster, (hr_pool){p})->market.market))
-        delays[i] = some = true;
+      if (hr__kueue_flavor_has_pool(self, i, p) && hr__kueue_pool_is_elastic(self, p)) delays[i] = some = true;
   for (uint32_t i = 0; i < self->world.tree.n_queues && some; i++) self->world.queues[i].delays = delays;
   return true;
 }
 
 static bool allocate_scratch(struct hr__kueue_engine *self) {
   struct hr__kueue_topologies *topologies = self->topologies;
-  topologies->level_of = ALLOC(self, (size_t)self->world.tree.n_queues * HR_N_TIERS, const char *);
-  topologies->of_queue = ALLOC(self, self->world.tree.n_queues, bool);
-  topologies->slices = ALLOC(self, self->world.n_local_queues, struct hr__kueue_slice);
-  topologies->found.found = ALLOC(self, 1, const struct hr__kueue_placement *);
-  topologies->found.tried = ALLOC(self, 1, bool);
-  return topologies->level_of && topologies->of_queue && topologies->slices && topologies->found.found &&
-         topologies->found.tried && hr__kueue_assignment_begin(&topologies->assignment, self->arena, &self->world);
+  size_t n_queues = self->world.tree.n_queues;
+  return HR__ARENA_ARRAY(self->arena, topologies->level_of, n_queues * HR_N_TIERS) &&
+         HR__ARENA_ARRAY(self->arena, topologies->of_queue, n_queues) &&
+         HR__ARENA_ARRAY(self->arena, topologies->slices, self->world.n_local_queues) &&
+         HR__ARENA_ARRAY(self->arena, topologies->found.found, 1) &&
+         HR__ARENA_ARRAY(self->arena, topologies->found.tried, 1) &&
+         hr__kueue_assignment_begin(&topologies->assignment, self->arena, &self->world);
 }
 
 /* Nodes that are not up yet have no free amounts. */
@@ -281,7 +270,7 @@ bool hr__kueue_topology_build(struct hr__kueue_engine *self, const struct hr_kue
   bool some = false;
   for (uint32_t i = 0; i < self->world.n_flavors; i++) some |= self->world.flavors[i].topology != NULL;
   if (!some || !hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_TOPOLOGY)) return true;
-  if (!(self->topologies = ALLOC(self, 1, struct hr__kueue_topologies))) return false;
+  if (!HR__ARENA_ARRAY(self->arena, self->topologies, 1)) return false;
   if (!allocate_scratch(self) || !build_nodes(self, config) || !select_nodes(self) || !create_world(self, config) ||
       !build_leaves(self) || !set_delays(self))
     return false;
@@ -357,11 +346,11 @@ static bool make_room(struct hr__kueue_engine *self, struct hr__kueue_memory *at
   uint32_t n_values = n_domains * n_levels; /* cannot overflow: at most 16 levels, and at most one domain per node */
   if (n_domains > at->domains_capacity) {
     at->domains_capacity = n_domains < 4 ? 4 : 2 * n_domains;
-    at->domains = ALLOC(self, at->domains_capacity, struct hr__kueue_domain);
+    if (!HR__ARENA_ARRAY(self->arena, at->domains, at->domains_capacity)) return false;
   }
   if (n_values > at->values_capacity) {
     at->values_capacity = n_values < 4 ? 4 : 2 * n_values;
-    at->values = ALLOC(self, at->values_capacity, const char *);
+    if (!HR__ARENA_ARRAY(self->arena, at->values, at->values_capacity)) return false;
   }
   return at->domains && at->values;
 }
@@ -491,8 +480,7 @@ bool hr__kueue_topology_nodes(struct hr__kueue_engine *self, uint32_t slot, cons
   hr_pool pool = {HR_NONE};
   if (placement->n_domains > topologies->shares_capacity) {
     topologies->shares_capacity = 2 * placement->n_domains;
-    topologies->shares = ALLOC(self, topologies->shares_capacity, struct hr_node_share);
-    if (!topologies->shares) {
+    if (!HR__ARENA_ARRAY(self->arena, topologies->shares, topologies->shares_capacity)) {
       self->status = HR_NO_MEMORY;
       return false;
     }

@@ -17,8 +17,6 @@
 #define MIG_PREFIX "nvidia.com/mig-"
 #define GPU_UNIT 1000 /* thousandths of a GPU */
 
-#define ALLOC(self, count, type) ((type *)hr_arena_alloc((self)->arena, ((size_t)(count) + 1) * sizeof(type)))
-
 /* ---- Destinations of jobs --------------------------------------------------------------------------- */
 
 /*
@@ -135,45 +133,43 @@ struct engine_builder {
   struct engine_names resources, flavors, queues, cohorts;
 };
 
-static uint32_t count_resources(const struct hr_kueue_resource_group *groups, uint32_t n_groups) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < n_groups; i++)
-    for (uint32_t k = 0; k < groups[i].n_flavors; k++) count += groups[i].flavors[k].n_resources;
-  return count;
+/* The name of the resource of a MIG profile of the trace; NULL: memory is exhausted. */
+static char *mig_resource(const struct hr__kueue_engine *self, uint32_t profile) {
+  const char *name = self->jobs->mig_profiles.text[profile];
+  size_t size = sizeof MIG_PREFIX + strlen(name);
+  char *text = hr_arena_alloc(self->arena, size);
+  if (text) snprintf(text, size, MIG_PREFIX "%s", name);
+  return text;
 }
 
+/* Adds the names of the resources of quotas. If `names` has no memory yet, they are only counted. */
 static void add_resources(struct engine_names *names, const struct hr_kueue_resource_group *groups, uint32_t n_groups) {
   for (uint32_t i = 0; i < n_groups; i++)
     for (uint32_t k = 0; k < groups[i].n_flavors; k++)
-      for (uint32_t r = 0; r < groups[i].flavors[k].n_resources; r++)
-        names->items[names->count++] = groups[i].flavors[k].resources[r].name;
+      for (uint32_t r = 0; r < groups[i].flavors[k].n_resources; r++, names->count++)
+        if (names->items) names->items[names->count] = groups[i].flavors[k].resources[r].name;
+}
+
+static void add_quotas(struct engine_names *names, const struct hr_kueue_config *config) {
+  for (uint32_t i = 0; i < config->n_cluster_queues; i++)
+    add_resources(names, config->cluster_queues[i].resource_groups, config->cluster_queues[i].n_resource_groups);
+  for (uint32_t i = 0; i < config->n_cohorts; i++)
+    add_resources(names, config->cohorts[i].resource_groups, config->cohorts[i].n_resource_groups);
 }
 
 /* Collects the resources of all quotas and of the jobs. Returns false if memory is exhausted. */
 static bool collect_resources(struct engine_builder *builder) {
   struct hr__kueue_engine *self = builder->engine;
-  const struct hr_kueue_config *config = builder->config;
-  uint32_t count = 3 + self->jobs->mig_profiles.count;
-  for (uint32_t i = 0; i < config->n_cluster_queues; i++)
-    count += count_resources(config->cluster_queues[i].resource_groups, config->cluster_queues[i].n_resource_groups);
-  for (uint32_t i = 0; i < config->n_cohorts; i++)
-    count += count_resources(config->cohorts[i].resource_groups, config->cohorts[i].n_resource_groups);
   struct engine_names *names = &builder->resources;
-  if (!(names->items = ALLOC(self, count, const char *))) return false;
-  for (uint32_t i = 0; i < config->n_cluster_queues; i++)
-    add_resources(names, config->cluster_queues[i].resource_groups, config->cluster_queues[i].n_resource_groups);
-  for (uint32_t i = 0; i < config->n_cohorts; i++)
-    add_resources(names, config->cohorts[i].resource_groups, config->cohorts[i].n_resource_groups);
-  names->items[names->count++] = config->gpu_resource;
+  add_quotas(names, builder->config);
+  if (!HR__ARENA_ARRAY(self->arena, names->items, names->count + 3 + self->jobs->mig_profiles.count)) return false;
+  names->count = 0;
+  add_quotas(names, builder->config);
+  names->items[names->count++] = builder->config->gpu_resource;
   if (self->jobs->cpu_milli) names->items[names->count++] = "cpu";
   if (self->jobs->mem_mib) names->items[names->count++] = "memory";
-  for (uint32_t i = 0; i < self->jobs->mig_profiles.count; i++) {
-    size_t size = sizeof MIG_PREFIX + strlen(self->jobs->mig_profiles.text[i]);
-    char *text = hr_arena_alloc(self->arena, size);
-    if (!text) return false;
-    snprintf(text, size, MIG_PREFIX "%s", self->jobs->mig_profiles.text[i]);
-    names->items[names->count++] = text;
-  }
+  for (uint32_t i = 0; i < self->jobs->mig_profiles.count; i++)
+    if (!(names->items[names->count++] = mig_resource(self, i))) return false;
   sort_names(names);
   return true;
 }
@@ -181,10 +177,10 @@ static bool collect_resources(struct engine_builder *builder) {
 static bool collect_names(struct engine_builder *builder) {
   struct hr__kueue_engine *self = builder->engine;
   const struct hr_kueue_config *config = builder->config;
-  builder->flavors.items = ALLOC(self, config->n_flavors, const char *);
-  builder->queues.items = ALLOC(self, config->n_cluster_queues, const char *);
-  builder->cohorts.items = ALLOC(self, config->n_cluster_queues + 2 * config->n_cohorts, const char *);
-  if (!builder->flavors.items || !builder->queues.items || !builder->cohorts.items) return false;
+  if (!HR__ARENA_ARRAY(self->arena, builder->flavors.items, config->n_flavors) ||
+      !HR__ARENA_ARRAY(self->arena, builder->queues.items, config->n_cluster_queues) ||
+      !HR__ARENA_ARRAY(self->arena, builder->cohorts.items, config->n_cluster_queues + 2 * config->n_cohorts))
+    return false;
   for (uint32_t i = 0; i < config->n_flavors; i++)
     builder->flavors.items[builder->flavors.count++] = config->flavors[i].name;
   for (uint32_t i = 0; i < config->n_cluster_queues; i++) {
@@ -206,8 +202,8 @@ static bool collect_names(struct engine_builder *builder) {
 
 static bool build_labels(struct hr__kueue_engine *self, const struct hr_kueue_node_label *from, uint32_t count,
                          struct hr__kueue_labels *out) {
-  struct hr__kueue_label *items = ALLOC(self, count, struct hr__kueue_label);
-  if (!items) return false;
+  struct hr__kueue_label *items;
+  if (!HR__ARENA_ARRAY(self->arena, items, count)) return false;
   for (uint32_t i = 0; i < count; i++) items[i] = (struct hr__kueue_label){from[i].key, from[i].value};
   *out = (struct hr__kueue_labels){items, count};
   return true;
@@ -215,8 +211,8 @@ static bool build_labels(struct hr__kueue_engine *self, const struct hr_kueue_no
 
 static bool build_tolerations(struct hr__kueue_engine *self, const struct hr_kueue_pod_toleration *from, uint32_t count,
                               struct hr__kueue_tolerations *out) {
-  struct hr__kueue_toleration *items = ALLOC(self, count, struct hr__kueue_toleration);
-  if (!items) return false;
+  struct hr__kueue_toleration *items;
+  if (!HR__ARENA_ARRAY(self->arena, items, count)) return false;
   for (uint32_t i = 0; i < count; i++)
     items[i] = (struct hr__kueue_toleration){.key = from[i].key,
                                              .value = from[i].value,
@@ -228,8 +224,8 @@ static bool build_tolerations(struct hr__kueue_engine *self, const struct hr_kue
 
 static bool build_taints(struct hr__kueue_engine *self, const struct hr_kueue_flavor_config *from,
                          struct hr__kueue_taints *out) {
-  struct hr__kueue_taint *items = ALLOC(self, from->n_node_taints, struct hr__kueue_taint);
-  if (!items) return false;
+  struct hr__kueue_taint *items;
+  if (!HR__ARENA_ARRAY(self->arena, items, from->n_node_taints)) return false;
   for (uint32_t i = 0; i < from->n_node_taints; i++)
     items[i] = (struct hr__kueue_taint){from->node_taints[i].key, from->node_taints[i].value,
                                         (enum hr__kueue_effect)from->node_taints[i].effect};
@@ -253,9 +249,9 @@ static bool build_flavors(struct engine_builder *builder) {
   uint32_t count = self->world.n_flavors = builder->flavors.count;
   self->n_pools = hr_cluster_pools(self->cluster);
   self->pool_words = (self->n_pools + 63) / 64;
-  self->world.flavors = ALLOC(self, count, struct hr__kueue_flavor);
-  self->flavor_pools = ALLOC(self, (size_t)count * self->pool_words, uint64_t);
-  if (!self->world.flavors || !self->flavor_pools) return false;
+  if (!HR__ARENA_ARRAY(self->arena, self->world.flavors, count) ||
+      !HR__ARENA_ARRAY(self->arena, self->flavor_pools, (size_t)count * self->pool_words))
+    return false;
   for (uint32_t i = 0; i < count; i++) {
     const struct hr_kueue_flavor_config *from = &builder->config->flavors[i];
     uint32_t at = find_name(&builder->flavors, from->name);
@@ -285,9 +281,10 @@ static bool build_groups(struct engine_builder *builder, uint32_t node, const st
   for (uint32_t i = 0; i < n_groups; i++) {
     const struct hr_kueue_resource_group *group = &groups[i];
     uint32_t n_resources = group->n_flavors ? group->flavors[0].n_resources : 0;
-    uint32_t *flavors = ALLOC(builder->engine, group->n_flavors, uint32_t),
-             *resources = ALLOC(builder->engine, n_resources, uint32_t);
-    if (!flavors || !resources) return false;
+    uint32_t *flavors, *resources;
+    if (!HR__ARENA_ARRAY(builder->engine->arena, flavors, group->n_flavors) ||
+        !HR__ARENA_ARRAY(builder->engine->arena, resources, n_resources))
+      return false;
     for (uint32_t r = 0; r < n_resources; r++)
       resources[r] = find_name(&builder->resources, group->flavors[0].resources[r].name);
     for (uint32_t k = 0; k < group->n_flavors; k++) {
@@ -313,23 +310,15 @@ static bool allocate_tree(struct engine_builder *builder) {
   tree->n_queues = builder->queues.count;
   tree->n_nodes = builder->queues.count + builder->cohorts.count;
   tree->n_pairs = self->world.n_pairs = self->world.n_flavors * self->world.n_resources;
-  size_t cells = (size_t)tree->n_nodes * tree->n_pairs, n = (size_t)tree->n_nodes + 1;
-  tree->parent = ALLOC(self, n, uint32_t);
-  tree->child_start = ALLOC(self, n, uint32_t);
-  tree->children = ALLOC(self, n, uint32_t);
-  tree->height = ALLOC(self, n, uint32_t);
-  tree->weight = ALLOC(self, n, double);
-  tree->has_quota = ALLOC(self, cells, bool);
-  tree->nominal = ALLOC(self, cells, int64_t);
-  tree->borrowing = ALLOC(self, cells, int64_t);
-  tree->lending = ALLOC(self, cells, int64_t);
-  tree->subtree = ALLOC(self, cells, int64_t);
-  tree->usage = ALLOC(self, cells, int64_t);
-  self->world.queues = ALLOC(self, n, struct hr__kueue_queue);
-  self->queue_configs = ALLOC(self, n, const struct hr_kueue_cluster_queue *);
-  if (!tree->parent || !tree->child_start || !tree->children || !tree->height || !tree->weight || !tree->has_quota ||
-      !tree->nominal || !tree->borrowing || !tree->lending || !tree->subtree || !tree->usage || !self->world.queues ||
-      !self->queue_configs)
+  size_t cells = (size_t)tree->n_nodes * tree->n_pairs, n = tree->n_nodes;
+  struct hr_arena *arena = self->arena;
+  if (!HR__ARENA_ARRAY(arena, tree->parent, n) || !HR__ARENA_ARRAY(arena, tree->child_start, n) ||
+      !HR__ARENA_ARRAY(arena, tree->children, n) || !HR__ARENA_ARRAY(arena, tree->height, n) ||
+      !HR__ARENA_ARRAY(arena, tree->weight, n) || !HR__ARENA_ARRAY(arena, tree->has_quota, cells) ||
+      !HR__ARENA_ARRAY(arena, tree->nominal, cells) || !HR__ARENA_ARRAY(arena, tree->borrowing, cells) ||
+      !HR__ARENA_ARRAY(arena, tree->lending, cells) || !HR__ARENA_ARRAY(arena, tree->subtree, cells) ||
+      !HR__ARENA_ARRAY(arena, tree->usage, cells) || !HR__ARENA_ARRAY(arena, self->world.queues, n) ||
+      !HR__ARENA_ARRAY(arena, self->queue_configs, n))
     return false;
   for (uint32_t i = 0; i < tree->n_nodes; i++) {
     tree->parent[i] = HR_NONE;
@@ -368,9 +357,9 @@ static bool build_queues(struct engine_builder *builder) {
   for (uint32_t i = 0; i < builder->config->n_cluster_queues; i++) {
     const struct hr_kueue_cluster_queue *from = &builder->config->cluster_queues[i];
     uint32_t node = find_name(&builder->queues, from->name), cohort = find_name(&builder->cohorts, from->cohort);
-    struct hr__kueue_group *groups = ALLOC(self, from->n_resource_groups, struct hr__kueue_group);
+    struct hr__kueue_group *groups;
     struct hr__kueue_queue *queue = &self->world.queues[node];
-    if (!groups) return false;
+    if (!HR__ARENA_ARRAY(self->arena, groups, from->n_resource_groups)) return false;
     *queue = (struct hr__kueue_queue){.name = from->name,
                                       .groups = groups,
                                       .n_groups = from->n_resource_groups,
@@ -405,10 +394,10 @@ static bool build_local_queues(struct engine_builder *builder) {
   struct hr__kueue_engine *self = builder->engine;
   const struct hr_kueue_config *config = builder->config;
   uint32_t count = self->world.n_local_queues = config->n_local_queues;
-  self->world.local_queues = ALLOC(self, count, struct hr__kueue_local_queue);
-  self->local_configs = ALLOC(self, count, const struct hr_kueue_local_queue_config *);
-  self->selectors = ALLOC(self, count, struct hr__kueue_selector);
-  if (!self->world.local_queues || !self->local_configs || !self->selectors) return false;
+  if (!HR__ARENA_ARRAY(self->arena, self->world.local_queues, count) ||
+      !HR__ARENA_ARRAY(self->arena, self->local_configs, count) ||
+      !HR__ARENA_ARRAY(self->arena, self->selectors, count))
+    return false;
   for (uint32_t i = 0; i < count; i++) {
     const struct hr_kueue_local_queue_config *from = &config->local_queues[i];
     self->local_configs[i] = from;
@@ -441,12 +430,8 @@ bool hr__kueue_destination_of(struct hr__kueue_engine *self, uint32_t job, struc
     return true;
   }
   *destination = look_up(self, job);
-  if (self->n_destinations == self->destinations_capacity) {
-    struct hr__kueue_destination *grown =
-        hr_arena_grown(self->arena, self->destinations, &self->destinations_capacity, sizeof *grown);
-    if (!grown) return false;
-    self->destinations = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(self->arena, self->destinations, self->n_destinations, self->destinations_capacity))
+    return false;
   self->destinations[self->n_destinations] = *destination;
   return hr__pair_map_add(&self->destination_at, self->arena, names, self->n_destinations++);
 }
@@ -470,12 +455,12 @@ static bool set_resources(struct engine_builder *builder) {
   self->gpu = find_name(&builder->resources, config->gpu_resource);
   self->cpu = find_name(&builder->resources, "cpu");
   self->memory = find_name(&builder->resources, "memory");
-  self->mig = ALLOC(self, self->jobs->mig_profiles.count, uint32_t);
-  self->is_excluded = ALLOC(self, self->world.n_resources, bool);
-  if (!self->mig || !self->is_excluded) return false;
+  if (!HR__ARENA_ARRAY(self->arena, self->mig, self->jobs->mig_profiles.count) ||
+      !HR__ARENA_ARRAY(self->arena, self->is_excluded, self->world.n_resources))
+    return false;
   for (uint32_t i = 0; i < self->jobs->mig_profiles.count; i++) {
-    char text[sizeof MIG_PREFIX + 200];
-    snprintf(text, sizeof text, MIG_PREFIX "%s", self->jobs->mig_profiles.text[i]);
+    const char *text = mig_resource(self, i);
+    if (!text) return false;
     self->mig[i] = find_name(&builder->resources, text);
   }
   for (uint32_t i = 0; i < self->world.n_resources; i++)
@@ -514,10 +499,9 @@ static void set_settings(struct engine_builder *builder) {
 
 static bool create_usage(struct hr__kueue_engine *self, const struct hr_kueue_config *config) {
   size_t cells = (size_t)self->world.n_local_queues * self->world.n_resources;
-  self->consumed = ALLOC(self, cells, double);
-  self->penalty = ALLOC(self, cells, double);
-  self->weights = ALLOC(self, self->world.n_resources, double);
-  if (!self->consumed || !self->penalty || !self->weights) return false;
+  if (!HR__ARENA_ARRAY(self->arena, self->consumed, cells) || !HR__ARENA_ARRAY(self->arena, self->penalty, cells) ||
+      !HR__ARENA_ARRAY(self->arena, self->weights, self->world.n_resources))
+    return false;
   for (uint32_t i = 0; i < self->world.n_resources; i++) {
     self->weights[i] = 1;
     for (uint32_t k = 0; k < config->admission_fair_sharing.n_resource_weights; k++)
@@ -543,48 +527,49 @@ static uint64_t count_gpus(const struct hr_cluster *cluster) {
 static struct hr_kueue_config *create_default(struct hr__kueue_engine *self) {
   static char name[] = "default", gpus[] = "nvidia.com/gpu", cpu[] = "cpu", memory[] = "memory";
   uint32_t n_mig = self->jobs->mig_profiles.count, n = 0;
-  struct hr_kueue_config *config = ALLOC(self, 1, struct hr_kueue_config);
-  struct hr_kueue_flavor_config *flavor = ALLOC(self, 1, struct hr_kueue_flavor_config);
-  struct hr_kueue_cluster_queue *queue = ALLOC(self, 1, struct hr_kueue_cluster_queue);
-  struct hr_kueue_resource_group *group = ALLOC(self, 1, struct hr_kueue_resource_group);
-  struct hr_kueue_flavor_quotas *quotas = ALLOC(self, 1, struct hr_kueue_flavor_quotas);
-  struct hr_kueue_quota *quota = ALLOC(self, n_mig + 3, struct hr_kueue_quota);
-  if (!config || !flavor || !queue || !group || !quotas || !quota) return NULL;
+  struct {
+    struct hr_kueue_config config;
+    struct hr_kueue_flavor_config flavor;
+    struct hr_kueue_cluster_queue queue;
+    struct hr_kueue_resource_group group;
+    struct hr_kueue_flavor_quotas quotas;
+  } *all = hr_arena_alloc(self->arena, sizeof *all);
+  struct hr_kueue_quota *quota;
+  if (!all || !HR__ARENA_ARRAY(self->arena, quota, n_mig + 3)) return NULL;
   quota[n++] = (struct hr_kueue_quota){gpus, (int64_t)count_gpus(self->cluster), HR_KUEUE_NO_LIMIT, HR_KUEUE_NO_LIMIT};
   if (self->jobs->cpu_milli)
     quota[n++] = (struct hr_kueue_quota){cpu, HR_KUEUE_NO_LIMIT, HR_KUEUE_NO_LIMIT, HR_KUEUE_NO_LIMIT};
   if (self->jobs->mem_mib)
     quota[n++] = (struct hr_kueue_quota){memory, HR_KUEUE_NO_LIMIT, HR_KUEUE_NO_LIMIT, HR_KUEUE_NO_LIMIT};
   for (uint32_t i = 0; i < n_mig; i++) {
-    size_t size = sizeof MIG_PREFIX + strlen(self->jobs->mig_profiles.text[i]);
-    char *text = hr_arena_alloc(self->arena, size);
+    char *text = mig_resource(self, i);
     if (!text) return NULL;
-    snprintf(text, size, MIG_PREFIX "%s", self->jobs->mig_profiles.text[i]);
     quota[n++] = (struct hr_kueue_quota){text, HR_KUEUE_NO_LIMIT, HR_KUEUE_NO_LIMIT, HR_KUEUE_NO_LIMIT};
   }
-  *quotas = (struct hr_kueue_flavor_quotas){name, quota, n};
-  *group = (struct hr_kueue_resource_group){.flavors = quotas, .n_flavors = 1};
-  *flavor = (struct hr_kueue_flavor_config){.name = name};
-  *queue =
-      (struct hr_kueue_cluster_queue){.name = name, .resource_groups = group, .n_resource_groups = 1, .fair_weight = 1};
-  queue->preemption.borrow_within_cohort.max_priority_threshold = HR_KUEUE_NO_LIMIT;
-  queue->flavor_fungibility.when_can_preempt = HR_KUEUE_TRY_NEXT_FLAVOR;
-  *config = (struct hr_kueue_config){.gates = hr__kueue_gates_of_version(HR__KUEUE_NEWEST_VERSION),
-                                     .gpu_resource = gpus,
-                                     .flavors = flavor,
-                                     .cluster_queues = queue,
-                                     .n_flavors = 1,
-                                     .n_cluster_queues = 1};
-  return config;
+  all->quotas = (struct hr_kueue_flavor_quotas){name, quota, n};
+  all->group = (struct hr_kueue_resource_group){.flavors = &all->quotas, .n_flavors = 1};
+  all->flavor.name = name;
+  all->queue = (struct hr_kueue_cluster_queue){
+      .name = name, .resource_groups = &all->group, .n_resource_groups = 1, .fair_weight = 1};
+  all->queue.preemption.borrow_within_cohort.max_priority_threshold = HR_KUEUE_NO_LIMIT;
+  all->queue.flavor_fungibility.when_can_preempt = HR_KUEUE_TRY_NEXT_FLAVOR;
+  all->config = (struct hr_kueue_config){.gates = hr__kueue_gates_of_version(HR__KUEUE_NEWEST_VERSION),
+                                         .gpu_resource = gpus,
+                                         .flavors = &all->flavor,
+                                         .cluster_queues = &all->queue,
+                                         .n_flavors = 1,
+                                         .n_cluster_queues = 1};
+  return &all->config;
 }
 
 /* Stores the values of hr__kueue_lendable, which do not change, and allocates the memory for known shares. */
 static bool note_shares(struct hr__kueue_engine *self) {
   struct hr__kueue_world *world = &self->world;
-  int64_t *lendable = ALLOC(self, (size_t)world->tree.n_nodes * world->n_resources, int64_t);
-  world->known_shares = ALLOC(self, world->tree.n_nodes, struct hr__kueue_known_share);
-  world->tree.version = ALLOC(self, world->tree.n_nodes, uint64_t);
-  if (!lendable || !world->known_shares || !world->tree.version) return false;
+  int64_t *lendable;
+  if (!HR__ARENA_ARRAY(self->arena, lendable, (size_t)world->tree.n_nodes * world->n_resources) ||
+      !HR__ARENA_ARRAY(self->arena, world->known_shares, world->tree.n_nodes) ||
+      !HR__ARENA_ARRAY(self->arena, world->tree.version, world->tree.n_nodes))
+    return false;
   for (uint32_t node = 0; node < world->tree.n_nodes; node++) {
     world->tree.version[node] = ++world->tree.version[world->tree.n_nodes];
     for (uint32_t resource = 0; resource < world->n_resources; resource++)
@@ -594,8 +579,7 @@ static bool note_shares(struct hr__kueue_engine *self) {
   return true;
 }
 
-enum hr_status hr__kueue_world_build(struct hr__kueue_engine *self, struct hr_error *error) {
-  (void)error;
+enum hr_status hr__kueue_world_build(struct hr__kueue_engine *self) {
   const struct hr_kueue_config *config = self->config ? self->config : create_default(self);
   if (!config) return HR_NO_MEMORY;
   struct engine_builder builder = {.engine = self, .config = config};

@@ -307,12 +307,8 @@ bool hr__kueue_flavor_matches(const struct hr__kueue_world *world, uint32_t queu
     }
   }
   if (hr__kueue_untolerated(&flavor->taints, &pod_set->selector.tolerations, &flavor->tolerations)) return false;
-  for (uint32_t i = 0; i < pod_set->selector.labels.count; i++) {
-    const struct hr__kueue_label *wanted = &pod_set->selector.labels.items[i];
-    const char *value = hr__kueue_label_get(&flavor->labels, wanted->key);
-    if (value && strcmp(value, wanted->value) != 0) return false;
-  }
-  return affinity_matches(&pod_set->selector, &flavor->labels);
+  return hr__kueue_labels_include(&flavor->labels, &pod_set->selector.labels, true) &&
+         affinity_matches(&pod_set->selector, &flavor->labels);
 }
 
 /* Whether a recomputation may use the flavor: some member of the group of pod sets had it for the resource. Without
@@ -606,34 +602,27 @@ static void assign_topology(struct hr__kueue_assigner *self, const struct hr__ku
 
 bool hr__kueue_assigner_begin(struct hr__kueue_assigner *self, struct hr_arena *arena, struct hr__kueue_world *world) {
   *self = (struct hr__kueue_assigner){.world = world};
-  size_t n = (size_t)world->n_resources + 1, pod_sets = (size_t)world->max_pod_sets + 1;
-  self->sums = hr_arena_alloc(arena, n * sizeof *self->sums);
-  self->wanted = hr_arena_alloc(arena, n * sizeof *self->wanted);
-  self->chosen = hr_arena_alloc(arena, n * sizeof *self->chosen);
-  self->trial = hr_arena_alloc(arena, n * sizeof *self->trial);
-  self->best = hr_arena_alloc(arena, n * sizeof *self->best);
-  self->attempts = hr_arena_alloc(arena, ((size_t)world->n_flavors + 1) * sizeof *self->attempts);
-  self->considered = hr_arena_alloc(arena, ((size_t)world->n_flavors + 1) * sizeof *self->considered);
-  self->members = hr_arena_alloc(arena, pod_sets * sizeof *self->members);
-  self->placements.found = hr_arena_alloc(arena, pod_sets * sizeof *self->placements.found);
-  self->placements.tried = hr_arena_alloc(arena, pod_sets * sizeof *self->placements.tried);
-  return self->sums && self->wanted && self->chosen && self->trial && self->best && self->attempts &&
-         self->considered && self->members && self->placements.found && self->placements.tried;
+  uint32_t n = world->n_resources, pod_sets = world->max_pod_sets;
+  return HR__ARENA_ARRAY(arena, self->sums, n) && HR__ARENA_ARRAY(arena, self->wanted, n) &&
+         HR__ARENA_ARRAY(arena, self->chosen, n) && HR__ARENA_ARRAY(arena, self->trial, n) &&
+         HR__ARENA_ARRAY(arena, self->best, n) && HR__ARENA_ARRAY(arena, self->attempts, world->n_flavors) &&
+         HR__ARENA_ARRAY(arena, self->considered, world->n_flavors) &&
+         HR__ARENA_ARRAY(arena, self->members, pod_sets) && HR__ARENA_ARRAY(arena, self->placements.found, pod_sets) &&
+         HR__ARENA_ARRAY(arena, self->placements.tried, pod_sets);
 }
 
 bool hr__kueue_assignment_begin(struct hr__kueue_assignment *assignment, struct hr_arena *arena,
                                 const struct hr__kueue_world *world) {
   size_t n = (size_t)world->n_resources + 1, pod_sets = (size_t)world->max_pod_sets + 1;
   *assignment = (struct hr__kueue_assignment){0};
-  assignment->usage = hr_arena_alloc(arena, n * pod_sets * sizeof *assignment->usage);
-  assignment->pod_sets = hr_arena_alloc(arena, pod_sets * sizeof *assignment->pod_sets);
-  if (!assignment->usage || !assignment->pod_sets) return false;
+  if (!HR__ARENA_ARRAY(arena, assignment->usage, n * pod_sets) ||
+      !HR__ARENA_ARRAY(arena, assignment->pod_sets, pod_sets))
+    return false;
   for (size_t i = 0; i < pod_sets; i++) {
     struct hr__kueue_pod_set_assignment *row = &assignment->pod_sets[i];
-    row->requests = hr_arena_alloc(arena, n * sizeof *row->requests);
-    row->choices = hr_arena_alloc(arena, n * sizeof *row->choices);
-    row->attempts = hr_arena_alloc(arena, ((size_t)world->n_flavors + 1) * sizeof *row->attempts);
-    if (!row->requests || !row->choices || !row->attempts) return false;
+    if (!HR__ARENA_ARRAY(arena, row->requests, n) || !HR__ARENA_ARRAY(arena, row->choices, n) ||
+        !HR__ARENA_ARRAY(arena, row->attempts, world->n_flavors))
+      return false;
   }
   return true;
 }

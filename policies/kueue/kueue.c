@@ -45,10 +45,11 @@ bool hr__kueue_gates_set(hr__kueue_gates *gates, const char *name, bool on) {
  * staging/src/k8s.io/apimachinery/pkg/labels/selector.go.
  */
 
-bool hr__kueue_labels_include(const struct hr__kueue_labels *labels, const struct hr__kueue_labels *wanted) {
+bool hr__kueue_labels_include(const struct hr__kueue_labels *labels, const struct hr__kueue_labels *wanted,
+                              bool may_lack) {
   for (uint32_t i = 0; i < wanted->count; i++) {
     const char *value = hr__kueue_label_get(labels, wanted->items[i].key);
-    if (!value || strcmp(value, wanted->items[i].value) != 0) return false;
+    if (value ? strcmp(value, wanted->items[i].value) != 0 : !may_lack) return false;
   }
   return true;
 }
@@ -213,6 +214,13 @@ static void accumulate(struct hr__kueue_tree *tree, uint32_t child) {
   if (height > tree->height[parent]) tree->height[parent] = height;
 }
 
+/* The number of cohorts above a node. */
+static uint32_t depth_of(const struct hr__kueue_tree *tree, uint32_t node) {
+  uint32_t depth = 0;
+  while ((node = tree->parent[node]) != HR_NONE) depth++;
+  return depth;
+}
+
 void hr__kueue_tree_prepare(struct hr__kueue_tree *tree) {
   link_children(tree);
   size_t first = hr__kueue_cell(tree, tree->n_queues, 0), end = hr__kueue_cell(tree, tree->n_nodes, 0);
@@ -222,17 +230,12 @@ void hr__kueue_tree_prepare(struct hr__kueue_tree *tree) {
   /* Nodes are added to their parents depth by depth, the deepest first. */
   uint32_t deepest = 0;
   for (uint32_t node = 0; node < tree->n_nodes; node++) {
-    uint32_t depth = 0;
-    for (uint32_t at = tree->parent[node]; at != HR_NONE; at = tree->parent[at]) depth++;
-    deepest = depth > deepest ? depth : deepest;
+    uint32_t depth = depth_of(tree, node);
+    if (depth > deepest) deepest = depth;
   }
-  for (uint32_t depth = deepest; depth > 0; depth--) {
-    for (uint32_t node = 0; node < tree->n_nodes; node++) {
-      uint32_t own = 0;
-      for (uint32_t at = tree->parent[node]; at != HR_NONE; at = tree->parent[at]) own++;
-      if (own == depth) accumulate(tree, node);
-    }
-  }
+  for (uint32_t depth = deepest; depth > 0; depth--)
+    for (uint32_t node = 0; node < tree->n_nodes; node++)
+      if (depth_of(tree, node) == depth) accumulate(tree, node);
 }
 
 /* ---- Usage ---- */
@@ -269,6 +272,12 @@ void hr__kueue_remove_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t
     amount = min(amount, in_parent);
     node = tree->parent[node];
   }
+}
+
+void hr__kueue_change_amounts(struct hr__kueue_tree *tree, uint32_t queue, const struct hr__kueue_usage *usage,
+                              uint32_t n_usage, bool add) {
+  for (uint32_t i = 0; i < n_usage; i++)
+    (add ? hr__kueue_add_usage : hr__kueue_remove_usage)(tree, queue, usage[i].pair, usage[i].amount);
 }
 
 /* ---- Available quota ---- */
@@ -438,12 +447,11 @@ int64_t hr__kueue_queue_time(const struct hr__kueue_history *history, bool by_cr
 }
 
 bool hr__kueue_boost_of(const char *annotation, int64_t *boost) {
-  char *end;
-  errno = 0;
-  long long value = strtoll(annotation, &end, 10);
+  long long value;
   bool digits = *annotation == '-' || *annotation == '+' || (*annotation >= '0' && *annotation <= '9');
+  bool is_whole = read_whole(annotation, &value);
   *boost = value;
-  return digits && end != annotation && !*end && !errno && value >= INT32_MIN && value <= INT32_MAX;
+  return digits && is_whole && value >= INT32_MIN && value <= INT32_MAX;
 }
 
 /* ---- Usage ---- */
@@ -474,13 +482,7 @@ void hr__kueue_workload_sum_usage(const struct hr__kueue_world *world, struct hr
 
 void hr__kueue_change_usage(struct hr__kueue_world *world, uint32_t id, int sign) {
   const struct hr__kueue_workload *workload = &world->workloads[id];
-  for (uint32_t i = 0; i < workload->n_usage; i++) {
-    const struct hr__kueue_usage *usage = &workload->usage[i];
-    if (sign > 0)
-      hr__kueue_add_usage(&world->tree, workload->queue, usage->pair, usage->amount);
-    else
-      hr__kueue_remove_usage(&world->tree, workload->queue, usage->pair, usage->amount);
-  }
+  hr__kueue_change_amounts(&world->tree, workload->queue, workload->usage, workload->n_usage, sign > 0);
   if (world->topology.change) world->topology.change(world->topology.self, world, workload, sign);
 }
 

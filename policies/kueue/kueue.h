@@ -550,8 +550,9 @@ static inline const char *hr__kueue_label_get(const struct hr__kueue_labels *lab
   return NULL;
 }
 
-/* Returns whether `labels` has all of `wanted`. */
-bool hr__kueue_labels_include(const struct hr__kueue_labels *labels, const struct hr__kueue_labels *wanted);
+/* Returns whether `labels` has all of `wanted`. `may_lack`: a label that is missing is not required. */
+bool hr__kueue_labels_include(const struct hr__kueue_labels *labels, const struct hr__kueue_labels *wanted,
+                              bool may_lack);
 /* Returns whether all expressions of a term match. A term without expressions matches nothing. */
 bool hr__kueue_term_matches(const struct hr__kueue_term *term, const struct hr__kueue_labels *labels);
 /* Returns the first taint with the effect NoSchedule or NoExecute that neither list tolerates; NULL if not found. */
@@ -582,6 +583,9 @@ void hr__kueue_tree_prepare(struct hr__kueue_tree *tree);
 /* Adds usage of a queue, or removes it. Usage beyond the quota that a node never lends is also usage of its parent. */
 void hr__kueue_add_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
 void hr__kueue_remove_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
+/* Adds several amounts to the usage of a queue (`add`), or removes them. */
+void hr__kueue_change_amounts(struct hr__kueue_tree *tree, uint32_t queue, const struct hr__kueue_usage *usage,
+                              uint32_t n_usage, bool add);
 
 /* The unused part of the quota that the node never lends. */
 int64_t hr__kueue_local_available(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);

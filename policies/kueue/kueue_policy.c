@@ -83,16 +83,15 @@ static const struct hr_param params[] = {
 /* Creates the tables. Returns false if memory is exhausted. */
 static bool prospects_create(struct hr__kueue_engine *self) {
   const struct hr__kueue_tree *tree = &self->world.tree;
-  self->root = hr_arena_alloc(self->arena, ((size_t)tree->n_queues + 1) * sizeof *self->root);
-  self->is_freed = hr_arena_alloc(self->arena, (size_t)tree->n_nodes + 1);
-  self->is_filled = hr_arena_alloc(self->arena, (size_t)tree->n_nodes + 1);
-  self->priorities = hr_arena_alloc(self->arena, ((size_t)tree->n_queues + 1) * sizeof *self->priorities);
-  if (!self->root || !self->is_freed || !self->is_filled || !self->priorities) return false;
+  if (!HR__ARENA_ARRAY(self->arena, self->root, tree->n_queues) ||
+      !HR__ARENA_ARRAY(self->arena, self->is_freed, tree->n_nodes) ||
+      !HR__ARENA_ARRAY(self->arena, self->is_filled, tree->n_nodes) ||
+      !HR__ARENA_ARRAY(self->arena, self->priorities, tree->n_queues))
+    return false;
+  size_t cells = (size_t)HR__KUEUE_MAX_PRIORITIES * tree->n_pairs;
   for (uint32_t i = 0; i < tree->n_queues; i++) {
-    struct hr__kueue_priorities *table = &self->priorities[i];
     self->root[i] = hr__kueue_root(tree, i);
-    size_t cells = (size_t)HR__KUEUE_MAX_PRIORITIES * tree->n_pairs + 1;
-    if (!(table->amounts = hr_arena_alloc(self->arena, cells * sizeof *table->amounts))) return false;
+    if (!HR__ARENA_ARRAY(self->arena, self->priorities[i].amounts, cells)) return false;
   }
   return true;
 }
@@ -312,19 +311,13 @@ static bool has_elastic_pool(const struct hr_cluster *cluster) {
   return false;
 }
 
-static uint32_t count_nodes(const struct hr_cluster *cluster) {
-  uint32_t count = 0;
-  for (uint32_t p = 0; p < hr_cluster_pools(cluster); p++) count += hr_cluster_pool_spec(cluster, (hr_pool){p})->nodes;
-  return count;
-}
-
 static bool allocate(struct hr__kueue_engine *self, const struct hr_policy_env *env) {
   self->slot_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *self->slot_of);
-  self->idle_us = hr_arena_alloc(env->arena, ((size_t)count_nodes(env->cluster) + 1) * sizeof *self->idle_us);
-  self->wanted = hr_arena_alloc(env->arena, ((size_t)hr_cluster_pools(env->cluster) + 1) * sizeof *self->wanted);
-  self->heads = hr_arena_alloc(env->arena, ((size_t)self->world.tree.n_queues + 1) * sizeof *self->heads);
   self->timers.store = hr_tree_store_create(env->arena);
-  return self->slot_of && self->idle_us && self->wanted && self->heads && self->timers.store && prospects_create(self);
+  return self->slot_of && self->timers.store &&
+         HR__ARENA_ARRAY(env->arena, self->idle_us, hr__kueue_count_nodes(self)) &&
+         HR__ARENA_ARRAY(env->arena, self->wanted, self->n_pools) &&
+         HR__ARENA_ARRAY(env->arena, self->heads, self->world.tree.n_queues) && prospects_create(self);
 }
 
 static enum hr_status create(const struct hr_policy_env *env, void **state, struct hr_error *error) {
@@ -347,7 +340,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
                                               .rule = placement_names[env->params[PARAM_PLACEMENT].integer],
                                               .seed = env->seed};
   enum hr_status status = hr_capacity_set_create(&capacity, &self->capacities, error);
-  if (status == HR_OK) status = hr__kueue_world_build(self, error);
+  if (status == HR_OK) status = hr__kueue_world_build(self);
   if (status != HR_OK) return status;
   self->capacity = hr_capacity_present(self->capacities);
   self->reduces = env->jobs->min_gpus && !hr_cluster_gpu_inventory(env->cluster) &&
@@ -671,11 +664,7 @@ static void wake(struct hr__kueue_engine *self) {
 
 /* The next pass rejects the job. False: out of memory. */
 static bool reject_later(struct hr__kueue_engine *self, hr_job job, enum hr_reason reason) {
-  if (self->n_rejects == self->rejects_capacity) {
-    struct hr__kueue_reject *grown = hr_arena_grown(self->arena, self->rejects, &self->rejects_capacity, sizeof *grown);
-    if (!grown) return false;
-    self->rejects = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(self->arena, self->rejects, self->n_rejects, self->rejects_capacity)) return false;
   self->rejects[self->n_rejects++] = (struct hr__kueue_reject){job.id, reason};
   return true;
 }

@@ -67,10 +67,7 @@ static bool requeue_timeout(const struct hr__kueue_ready_rules *rules, struct hr
                             int64_t now_us) {
   int64_t count = state->count < 0 ? 1 : state->count + 1;
   if (rules->backoff_limit >= 0 && count > rules->backoff_limit) return false;
-  state->count = count;
-  int64_t at = now_us + backoff(rules, count);
-  if (at > state->at_us) state->at_us = at;
-  return true;
+  return hr__kueue_requeue_delay(state, now_us + backoff(rules, count), true);
 }
 
 /* ---- Steps ---- */
@@ -124,41 +121,26 @@ struct hr__kueue_step hr__kueue_life_step(const struct hr__kueue_ready_rules *ru
 
 /* ---- Pending workloads --------------------------------------------------------------------------------- */
 
-/* Allocates the arrays by workload, and copies those of `before` workloads. Returns false if memory is exhausted. */
-static bool allocate_columns(struct hr__kueue_pending *self, uint32_t before) {
-  struct hr__kueue_pending was = *self;
-  size_t n = (size_t)self->world->n_workloads + 1;
-#define COLUMN(member)                                                                                                 \
-  if (!(self->member = hr_arena_alloc(self->arena, n * sizeof *self->member))) return false;                           \
-  if (before) memcpy(self->member, was.member, before * sizeof *self->member)
-  COLUMN(place);
-  COLUMN(bucket);
-  COLUMN(half);
-  COLUMN(position);
-  COLUMN(next);
-  COLUMN(previous);
-  COLUMN(requeue_us);
-  COLUMN(held);
-  COLUMN(shape);
-  COLUMN(why);
-#undef COLUMN
-  for (size_t i = before; i < n; i++) {
+bool hr__kueue_pending_grow(struct hr__kueue_pending *self, uint32_t before) {
+  struct hr_arena *arena = self->arena;
+  size_t n = self->world->n_workloads;
+  if (!HR__ARENA_RESIZE(arena, self->place, before, n) || !HR__ARENA_RESIZE(arena, self->bucket, before, n) ||
+      !HR__ARENA_RESIZE(arena, self->half, before, n) || !HR__ARENA_RESIZE(arena, self->position, before, n) ||
+      !HR__ARENA_RESIZE(arena, self->next, before, n) || !HR__ARENA_RESIZE(arena, self->previous, before, n) ||
+      !HR__ARENA_RESIZE(arena, self->requeue_us, before, n) || !HR__ARENA_RESIZE(arena, self->held, before, n) ||
+      !HR__ARENA_RESIZE(arena, self->shape, before, n) || !HR__ARENA_RESIZE(arena, self->why, before, n))
+    return false;
+  for (size_t i = before; i <= n; i++) {
     self->requeue_us[i] = HR__KUEUE_NO_TIME;
     self->shape[i] = HR_NONE;
   }
   return true;
 }
 
-bool hr__kueue_pending_grow(struct hr__kueue_pending *self, uint32_t before) {
-  return allocate_columns(self, before);
-}
-
 bool hr__kueue_pending_begin(struct hr__kueue_pending *self, struct hr_arena *arena, struct hr__kueue_world *world) {
   *self = (struct hr__kueue_pending){.world = world, .arena = arena};
-  size_t queues = (size_t)world->tree.n_queues + 1;
-  self->queues = hr_arena_alloc(arena, queues * sizeof *self->queues);
-  if (!self->queues || !allocate_columns(self, 0)) return false;
-  for (size_t i = 0; i < queues; i++)
+  if (!HR__ARENA_ARRAY(arena, self->queues, world->tree.n_queues) || !hr__kueue_pending_grow(self, 0)) return false;
+  for (uint32_t i = 0; i < world->tree.n_queues; i++)
     self->queues[i] =
         (struct hr__kueue_pending_queue){.first_alone = HR_NONE, .first_parked = HR_NONE, .freed_cycle = -1};
   return true;
@@ -188,50 +170,28 @@ static bool is_before(const struct hr__kueue_world *world, uint32_t a_id, uint32
 
 /* ---- Heaps of workloads ---- */
 
-static void put(struct hr__kueue_pending *self, struct hr__kueue_pending_heap *heap, uint32_t at, uint32_t workload) {
-  heap->items[at] = workload;
-  self->position[workload] = at;
+static bool workload_precedes(const void *self, uint32_t a, uint32_t b) {
+  return is_before(((const struct hr__kueue_pending *)self)->world, a, b);
 }
 
-static void rise(struct hr__kueue_pending *self, struct hr__kueue_pending_heap *heap, uint32_t at) {
-  uint32_t workload = heap->items[at];
-  for (; at > 0; at = (at - 1) / 2) {
-    uint32_t above = heap->items[(at - 1) / 2];
-    if (!is_before(self->world, workload, above)) break;
-    put(self, heap, at, above);
-  }
-  put(self, heap, at, workload);
+static void put_workload(const void *self, uint32_t *heap, uint32_t at, uint32_t workload) {
+  heap[at] = workload;
+  ((const struct hr__kueue_pending *)self)->position[workload] = at;
 }
 
-static void sink(struct hr__kueue_pending *self, struct hr__kueue_pending_heap *heap, uint32_t at) {
-  uint32_t workload = heap->items[at];
-  for (;;) {
-    uint32_t child = 2 * at + 1;
-    if (child >= heap->count) break;
-    if (child + 1 < heap->count && is_before(self->world, heap->items[child + 1], heap->items[child])) child++;
-    if (!is_before(self->world, heap->items[child], workload)) break;
-    put(self, heap, at, heap->items[child]);
-    at = child;
-  }
-  put(self, heap, at, workload);
-}
+HR__HEAP_PLACED(workloads, uint32_t, workload_precedes, put_workload)
 
 /* Adds a workload to a half of its bucket. Returns false if memory is exhausted. */
 static bool join(struct hr__kueue_pending *self, uint32_t bucket, uint8_t half, uint32_t workload) {
   struct hr__kueue_pending_heap *heap = &self->buckets[bucket].half[half];
-  if (heap->count == heap->capacity) {
-    uint32_t *grown = hr_arena_grown(self->arena, heap->items, &heap->capacity, sizeof *heap->items);
-    if (!grown) {
-      self->no_memory = true;
-      return false;
-    }
-    heap->items = grown;
+  if (!HR__ARENA_HAS_ROOM(self->arena, heap->items, heap->count, heap->capacity)) {
+    self->no_memory = true;
+    return false;
   }
-  heap->items[heap->count] = workload;
   self->place[workload] = HR__KUEUE_IN_HEAP;
   self->bucket[workload] = bucket;
   self->half[workload] = half;
-  rise(self, heap, heap->count++);
+  workloads_rise(heap->items, heap->count++, workload, self);
   return true;
 }
 
@@ -239,10 +199,7 @@ static void leave(struct hr__kueue_pending *self, uint32_t workload) {
   struct hr__kueue_pending_heap *heap = &self->buckets[self->bucket[workload]].half[self->half[workload]];
   uint32_t at = self->position[workload], last = heap->items[--heap->count];
   self->place[workload] = HR__KUEUE_NOT_QUEUED;
-  if (last == workload) return;
-  put(self, heap, at, last);
-  rise(self, heap, at);
-  sink(self, heap, self->position[last]);
+  if (last != workload) workloads_refill(heap->items, heap->count, at, last, self);
 }
 
 /* ---- Heaps of buckets ---- */
@@ -251,35 +208,16 @@ static const struct hr__kueue_pending_heap *active_of(const struct hr__kueue_pen
   return &self->buckets[bucket].half[self->buckets[bucket].active];
 }
 
-static bool bucket_is_before(const struct hr__kueue_pending *self, uint32_t a, uint32_t b) {
-  return is_before(self->world, active_of(self, a)->items[0], active_of(self, b)->items[0]);
+static bool bucket_precedes(const void *self, uint32_t a, uint32_t b) {
+  return workload_precedes(self, active_of(self, a)->items[0], active_of(self, b)->items[0]);
 }
 
-static void put_bucket(struct hr__kueue_pending *self, struct hr__kueue_pending_queue *queue, uint32_t at,
-                       uint32_t bucket) {
-  queue->heap[at] = bucket;
-  self->buckets[bucket].at = at;
+static void put_bucket(const void *self, uint32_t *heap, uint32_t at, uint32_t bucket) {
+  heap[at] = bucket;
+  ((const struct hr__kueue_pending *)self)->buckets[bucket].at = at;
 }
 
-static void rise_bucket(struct hr__kueue_pending *self, struct hr__kueue_pending_queue *queue, uint32_t at) {
-  uint32_t bucket = queue->heap[at];
-  for (; at > 0 && bucket_is_before(self, bucket, queue->heap[(at - 1) / 2]); at = (at - 1) / 2)
-    put_bucket(self, queue, at, queue->heap[(at - 1) / 2]);
-  put_bucket(self, queue, at, bucket);
-}
-
-static void sink_bucket(struct hr__kueue_pending *self, struct hr__kueue_pending_queue *queue, uint32_t at) {
-  uint32_t bucket = queue->heap[at];
-  for (;;) {
-    uint32_t child = 2 * at + 1;
-    if (child >= queue->n_buckets) break;
-    if (child + 1 < queue->n_buckets && bucket_is_before(self, queue->heap[child + 1], queue->heap[child])) child++;
-    if (!bucket_is_before(self, queue->heap[child], bucket)) break;
-    put_bucket(self, queue, at, queue->heap[child]);
-    at = child;
-  }
-  put_bucket(self, queue, at, bucket);
-}
+HR__HEAP_PLACED(buckets, uint32_t, bucket_precedes, put_bucket)
 
 /* Restores the place of a bucket among those of its queue after its first active workload has changed. */
 static void settle(struct hr__kueue_pending *self, uint32_t id) {
@@ -289,14 +227,10 @@ static void settle(struct hr__kueue_pending *self, uint32_t id) {
   if (!has_active && bucket->at != HR_NONE) {
     uint32_t at = bucket->at, last = queue->heap[--queue->n_buckets];
     bucket->at = HR_NONE;
-    if (last == id) return;
-    put_bucket(self, queue, at, last);
-    rise_bucket(self, queue, at);
-    sink_bucket(self, queue, self->buckets[last].at);
+    if (last != id) buckets_refill(queue->heap, queue->n_buckets, at, last, self);
   } else if (has_active) {
-    if (bucket->at == HR_NONE) put_bucket(self, queue, queue->n_buckets++, id);
-    rise_bucket(self, queue, bucket->at);
-    sink_bucket(self, queue, bucket->at);
+    if (bucket->at == HR_NONE) bucket->at = queue->n_buckets++;
+    buckets_refill(queue->heap, queue->n_buckets, bucket->at, id, self);
   }
 }
 
@@ -332,18 +266,11 @@ static uint32_t shape_of(const struct hr__kueue_pending *self, uint32_t workload
 
 /* Adds a bucket. HR_NONE: memory is exhausted. */
 static uint32_t add_bucket(struct hr__kueue_pending *self, struct hr__pair pair) {
-  if (self->n_buckets == self->buckets_capacity) {
-    struct hr__kueue_bucket *grown =
-        hr_arena_grown(self->arena, self->buckets, &self->buckets_capacity, sizeof *self->buckets);
-    if (!grown) return HR_NONE;
-    self->buckets = grown;
-  }
   struct hr__kueue_pending_queue *at = &self->queues[pair.a];
-  if (at->n_known == at->capacity) { /* the heap has room for all buckets of the queue */
-    uint32_t *grown = hr_arena_grown(self->arena, at->heap, &at->capacity, sizeof *at->heap);
-    if (!grown) return HR_NONE;
-    at->heap = grown;
-  }
+  /* The heap of the queue has room for all its buckets. */
+  if (!HR__ARENA_HAS_ROOM(self->arena, self->buckets, self->n_buckets, self->buckets_capacity) ||
+      !HR__ARENA_HAS_ROOM(self->arena, at->heap, at->n_known, at->capacity))
+    return HR_NONE;
   at->n_known++;
   self->buckets[self->n_buckets] =
       (struct hr__kueue_bucket){.queue = (uint32_t)pair.a, .shape = (uint32_t)pair.b, .at = HR_NONE};
@@ -512,9 +439,13 @@ uint32_t hr__kueue_pending_head(const struct hr__kueue_pending *self, uint32_t i
 void hr__kueue_pending_reorder(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_pending_queue *queue = &self->queues[id];
   for (uint32_t i = 0; i < self->n_buckets; i++)
-    for (int half = 0; half < 2 && self->buckets[i].queue == id; half++)
-      for (uint32_t k = self->buckets[i].half[half].count / 2; k-- > 0;) sink(self, &self->buckets[i].half[half], k);
-  for (uint32_t i = queue->n_buckets / 2; i-- > 0;) sink_bucket(self, queue, i);
+    for (int half = 0; half < 2 && self->buckets[i].queue == id; half++) {
+      const struct hr__kueue_pending_heap *heap = &self->buckets[i].half[half];
+      for (uint32_t k = heap->count / 2; k-- > 0;)
+        workloads_sink_from(heap->items, heap->count, k, heap->items[k], self);
+    }
+  for (uint32_t i = queue->n_buckets / 2; i-- > 0;)
+    buckets_sink_from(queue->heap, queue->n_buckets, i, queue->heap[i], self);
 }
 
 /* ---- Requeue ---- */

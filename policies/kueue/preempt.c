@@ -48,11 +48,11 @@ static bool demand_uses(const struct hr__kueue_preemptor *self, const struct hr_
   return false;
 }
 
-/* Adds the candidates of a queue. `ancestor`: the cohort at which they are collected; HR_NONE: `queue` is the
-   preemptor's own queue. `advantage`: the preemptor has the hierarchical advantage over them. */
-static void collect_queue(struct hr__kueue_preemptor *self, uint32_t queue, uint32_t ancestor, bool advantage) {
-  const struct hr__kueue_preemption *rules = &self->world->queues[self->demand.workload->queue].preemption;
-  enum hr__kueue_policy policy = ancestor == HR_NONE ? rules->within_queue : rules->reclaim;
+/* Adds the candidates of a queue. `ancestor`: the cohort at which they are collected; HR_NONE: the preemptor's own
+   queue, or fair sharing, which does not need it. `advantage`: the preemptor has the hierarchical advantage over them.
+ */
+static void collect_queue(struct hr__kueue_preemptor *self, uint32_t queue, enum hr__kueue_policy policy,
+                          uint32_t ancestor, bool advantage) {
   for (uint32_t id = self->world->queues[queue].first_admitted; id != HR_NONE;
        id = self->world->workloads[id].next_admitted) {
     const struct hr__kueue_workload *workload = &self->world->workloads[id];
@@ -87,7 +87,8 @@ static void collect_below(struct hr__kueue_preemptor *self, uint32_t node, uint3
     uint32_t child = tree->children[i];
     if (child == skip || child == self->demand.workload->queue || is_within_nominal(self, child)) continue;
     if (child < tree->n_queues)
-      collect_queue(self, child, ancestor, advantage);
+      collect_queue(self, child, self->world->queues[self->demand.workload->queue].preemption.reclaim, ancestor,
+                    advantage);
     else
       collect_below(self, child, ancestor, skip, advantage);
   }
@@ -112,7 +113,7 @@ static void collect(struct hr__kueue_preemptor *self) {
   const struct hr__kueue_tree *tree = &self->world->tree;
   uint32_t queue = self->demand.workload->queue;
   const struct hr__kueue_preemption *rules = &self->world->queues[queue].preemption;
-  if (rules->within_queue != HR__KUEUE_POLICY_NEVER) collect_queue(self, queue, HR_NONE, false);
+  if (rules->within_queue != HR__KUEUE_POLICY_NEVER) collect_queue(self, queue, rules->within_queue, HR_NONE, false);
   if (tree->parent[queue] == HR_NONE || rules->reclaim == HR__KUEUE_POLICY_NEVER) return;
   for (uint32_t i = 0; i < self->demand.n_usage; i++) self->rest[i] = self->demand.usage[i];
   bool advantage = fits_quota(self, queue);
@@ -370,13 +371,8 @@ static bool share_allows(struct hr__kueue_preemptor *self, enum hr__kueue_fair_s
 
 /* Adds the incoming usage to the tree, or removes it. */
 static void change_incoming(struct hr__kueue_preemptor *self, bool add) {
-  for (uint32_t i = 0; i < self->demand.n_usage; i++) {
-    const struct hr__kueue_usage *usage = &self->demand.usage[i];
-    if (add)
-      hr__kueue_add_usage(&self->world->tree, self->demand.workload->queue, usage->pair, usage->amount);
-    else
-      hr__kueue_remove_usage(&self->world->tree, self->demand.workload->queue, usage->pair, usage->amount);
-  }
+  const struct hr__kueue_demand *demand = &self->demand;
+  hr__kueue_change_amounts(&self->world->tree, demand->workload->queue, demand->usage, demand->n_usage, add);
 }
 
 static bool take(struct hr__kueue_preemptor *self, uint32_t workload, enum hr__kueue_cause cause) {
@@ -399,20 +395,7 @@ static bool take_by_share(struct hr__kueue_preemptor *self, uint32_t queue) {
   return false;
 }
 
-/* Whether the node uses more than its own quota. */
-static bool is_borrowing(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
-  return hr__kueue_borrows_with(tree, node, pair, 0);
-}
-
-/* Whether the queue stays within its nominal quota with the incoming usage, so that shares do not matter. Always false
-   without the gate FairSharingPreemptWithinNominal. */
-static bool is_entitled(const struct hr__kueue_preemptor *self) {
-  bool entitled = hr__kueue_has_gate(self->world, HR__KUEUE_BIT_FAIR_WITHIN_NOMINAL);
-  for (uint32_t i = 0; i < self->demand.n_pairs; i++)
-    entitled &= !is_borrowing(&self->world->tree, self->demand.workload->queue, self->demand.pairs[i]);
-  return entitled;
-}
-
+/* `entitled`: the queue stays within its nominal quota with the incoming usage, so that shares do not matter. */
 static bool first_pass(struct hr__kueue_preemptor *self, bool entitled) {
   uint32_t own = self->demand.workload->queue, queue;
   hr__kueue_fair_begin(self);
@@ -450,30 +433,15 @@ static bool second_pass(struct hr__kueue_preemptor *self) {
 
 /* ---- Candidates ---- */
 
-static void collect_candidates_of(struct hr__kueue_preemptor *self, uint32_t queue, enum hr__kueue_policy policy) {
-  for (uint32_t id = self->world->queues[queue].first_admitted; id != HR_NONE;
-       id = self->world->workloads[id].next_admitted) {
-    const struct hr__kueue_workload *workload = &self->world->workloads[id];
-    if (hr__kueue_policy_allows(policy, self->demand.workload, workload) && demand_uses(self, workload))
-      self->candidates[self->n_candidates++] = (struct hr__kueue_candidate){.workload = id, .ancestor = HR_NONE};
-  }
-}
-
-static bool borrows(const struct hr__kueue_preemptor *self, uint32_t queue) {
-  for (uint32_t i = 0; i < self->demand.n_pairs; i++)
-    if (is_borrowing(&self->world->tree, queue, self->demand.pairs[i])) return true;
-  return false;
-}
-
 static void collect_candidates(struct hr__kueue_preemptor *self) {
   const struct hr__kueue_tree *tree = &self->world->tree;
   uint32_t own = self->demand.workload->queue, root = hr__kueue_root(tree, own);
   const struct hr__kueue_preemption *rules = &self->world->queues[own].preemption;
-  if (rules->within_queue != HR__KUEUE_POLICY_NEVER) collect_candidates_of(self, own, rules->within_queue);
+  if (rules->within_queue != HR__KUEUE_POLICY_NEVER) collect_queue(self, own, rules->within_queue, HR_NONE, false);
   if (tree->parent[own] == HR_NONE || rules->reclaim == HR__KUEUE_POLICY_NEVER) return;
   for (uint32_t queue = 0; queue < tree->n_queues; queue++)
-    if (queue != own && hr__kueue_root(tree, queue) == root && borrows(self, queue))
-      collect_candidates_of(self, queue, rules->reclaim);
+    if (queue != own && hr__kueue_root(tree, queue) == root && !is_within_nominal(self, queue))
+      collect_queue(self, queue, rules->reclaim, HR_NONE, false);
 }
 
 /* Adds the usage of the candidates of the preemptor's queue to the tree, or removes it. */
@@ -481,12 +449,8 @@ static void change_own(struct hr__kueue_preemptor *self, bool add) {
   uint32_t own = self->demand.workload->queue;
   for (uint32_t i = 0; i < self->n_candidates; i++) {
     const struct hr__kueue_workload *workload = &self->world->workloads[self->candidates[i].workload];
-    for (uint32_t k = 0; workload->queue == own && k < workload->n_usage; k++) {
-      if (add)
-        hr__kueue_add_usage(&self->world->tree, own, workload->usage[k].pair, workload->usage[k].amount);
-      else
-        hr__kueue_remove_usage(&self->world->tree, own, workload->usage[k].pair, workload->usage[k].amount);
-    }
+    if (workload->queue == own)
+      hr__kueue_change_amounts(&self->world->tree, own, workload->usage, workload->n_usage, add);
   }
 }
 
@@ -510,7 +474,8 @@ static void preempt_fair(struct hr__kueue_preemptor *self) {
   collect_candidates(self);
   if (!self->n_candidates) return;
   change_incoming(self, true);
-  bool entitled = is_entitled(self);
+  bool entitled = hr__kueue_has_gate(self->world, HR__KUEUE_BIT_FAIR_WITHIN_NOMINAL) &&
+                  is_within_nominal(self, self->demand.workload->queue);
   change_incoming(self, false);
   if (!entitled && is_hopeless(self)) return;
   hr__kueue_candidates_sort(self);
@@ -527,20 +492,13 @@ static void preempt_fair(struct hr__kueue_preemptor *self) {
 bool hr__kueue_preemptor_begin(struct hr__kueue_preemptor *self, struct hr_arena *arena,
                                struct hr__kueue_world *world) {
   *self = (struct hr__kueue_preemptor){.world = world};
-  size_t workloads = (size_t)world->n_workloads + 1, pairs = (size_t)world->n_pairs + 1;
-  size_t nodes = (size_t)world->tree.n_nodes + 1, pod_sets = (size_t)world->max_pod_sets + 1;
-  self->candidates = hr_arena_alloc(arena, workloads * sizeof *self->candidates);
-  self->spare = hr_arena_alloc(arena, workloads * sizeof *self->spare);
-  self->targets = hr_arena_alloc(arena, workloads * sizeof *self->targets);
-  self->retry = hr_arena_alloc(arena, workloads * sizeof *self->retry);
-  self->pairs = hr_arena_alloc(arena, pairs * sizeof *self->pairs);
-  self->rest = hr_arena_alloc(arena, pairs * sizeof *self->rest);
-  self->heads = hr_arena_alloc(arena, nodes * sizeof *self->heads);
-  self->pruned = hr_arena_alloc(arena, nodes * sizeof *self->pruned);
-  self->placements.found = hr_arena_alloc(arena, pod_sets * sizeof *self->placements.found);
-  self->placements.tried = hr_arena_alloc(arena, pod_sets * sizeof *self->placements.tried);
-  return self->candidates && self->spare && self->targets && self->retry && self->pairs && self->rest && self->heads &&
-         self->pruned && self->placements.found && self->placements.tried;
+  uint32_t workloads = world->n_workloads, pairs = world->n_pairs, nodes = world->tree.n_nodes;
+  return HR__ARENA_ARRAY(arena, self->candidates, workloads) && HR__ARENA_ARRAY(arena, self->spare, workloads) &&
+         HR__ARENA_ARRAY(arena, self->targets, workloads) && HR__ARENA_ARRAY(arena, self->retry, workloads) &&
+         HR__ARENA_ARRAY(arena, self->pairs, pairs) && HR__ARENA_ARRAY(arena, self->rest, pairs) &&
+         HR__ARENA_ARRAY(arena, self->heads, nodes) && HR__ARENA_ARRAY(arena, self->pruned, nodes) &&
+         HR__ARENA_ARRAY(arena, self->placements.found, world->max_pod_sets) &&
+         HR__ARENA_ARRAY(arena, self->placements.tried, world->max_pod_sets);
 }
 
 /* ---- Policies ---- */

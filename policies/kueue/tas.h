@@ -305,6 +305,12 @@ struct hr__tas_state {
   int64_t affinity; /* sum over the nodes of the domain */
 };
 
+/* The slices or pods of a domain; `with_leader`: those that fit beside a leader. */
+static inline int64_t hr__tas_units(const struct hr__tas_state *state, bool slices, bool with_leader) {
+  if (slices) return with_leader ? state->slices_with_leader : state->slices;
+  return with_leader ? state->pods_with_leader : state->pods;
+}
+
 /* The request of a search for one pod set, or for a leader and its workers. */
 struct hr__tas_goal {
   int64_t count;      /* pods */
@@ -385,12 +391,10 @@ static inline bool hr__tas_least_free(const struct hr__tas_search *search, bool 
 }
 /* Sorts domains by their slices: the fewest first if hr__tas_least_free, otherwise the most first. Domains with equally
    many slices are sorted by pods, the fewest first, and then by number. With the gate affinity_preferred, domains with
-   the highest affinity precede all others. */
-void hr__tas_sort(const struct hr__tas_search *search, uint32_t *domains, uint32_t count, bool unconstrained);
-/* Sorts domains like hr__tas_sort, but by their counts beside a leader. Domains that can have a leader precede all
-   others. */
-void hr__tas_sort_with_leader(const struct hr__tas_search *search, uint32_t *domains, uint32_t count,
-                              bool unconstrained);
+   the highest affinity precede all others. `with_leader`: the counts beside a leader are compared, and domains that can
+   have a leader precede all others. */
+void hr__tas_sort(const struct hr__tas_search *search, uint32_t *domains, uint32_t count, bool unconstrained,
+                  bool with_leader);
 /* Sorts domains by leaders, slices beside a leader, and entropy of the counts of their children, largest first. */
 void hr__tas_sort_by_entropy(struct hr__tas_search *search, uint32_t *domains, uint32_t count);
 /* Returns the position of the domain with the smallest count of slices (or pods) that is at least `needed`; 0 if not

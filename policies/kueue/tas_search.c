@@ -124,14 +124,12 @@ bool hr__tas_tree_build(struct hr__tas_tree *tree, struct hr_arena *arena, const
   *tree = (struct hr__tas_tree){.n_levels = n_levels, .by_host = by_host};
   struct row *rows = malloc((n_nodes + (size_t)1) * sizeof *rows);
   uint32_t *alias = malloc((n_nodes + (size_t)1) * sizeof *alias);
-  tree->node_leaf = hr_arena_alloc(arena, (n_nodes + (size_t)1) * sizeof *tree->node_leaf);
-  bool ok = rows && alias && tree->node_leaf;
+  bool ok = rows && alias && HR__ARENA_ARRAY(arena, tree->node_leaf, n_nodes);
   if (ok) {
     uint32_t n_rows = collect_rows(rows, alias, values, n_nodes, n_levels, by_host);
     count_domains(tree, rows, n_rows);
-    tree->domains = hr_arena_alloc(arena, (tree->n_domains + (size_t)1) * sizeof *tree->domains);
-    tree->host_order = hr_arena_alloc(arena, (tree->n_leaves + (size_t)1) * sizeof *tree->host_order);
-    ok = tree->domains && tree->host_order;
+    ok = HR__ARENA_ARRAY(arena, tree->domains, tree->n_domains) &&
+         HR__ARENA_ARRAY(arena, tree->host_order, tree->n_leaves);
     if (ok) {
       create_domains(tree, rows, n_rows);
       for (uint32_t node = 0; node < n_nodes; node++)
@@ -144,27 +142,15 @@ bool hr__tas_tree_build(struct hr__tas_tree *tree, struct hr_arena *arena, const
   return ok;
 }
 
-/* Returns the domain with this value among the consecutive domains first .. end - 1 of one parent; HR_NONE: not found.
- */
-static uint32_t find_child(const struct hr__tas_tree *tree, uint32_t first, uint32_t end, const char *value) {
+/* Returns the domain with this value among the consecutive domains first .. end - 1 of one parent or, with `hosts`,
+   among the leaves hosts[first .. end - 1]. HR_NONE: not found. */
+static uint32_t find_domain(const struct hr__tas_tree *tree, const uint32_t *hosts, uint32_t first, uint32_t end,
+                            const char *value) {
   while (first < end) {
     uint32_t middle = first + (end - first) / 2;
-    int order = strcmp(tree->domains[middle].value, value);
-    if (!order) return middle;
-    if (order < 0)
-      first = middle + 1;
-    else
-      end = middle;
-  }
-  return HR_NONE;
-}
-
-static uint32_t find_host(const struct hr__tas_tree *tree, const char *host) {
-  uint32_t first = 0, end = tree->n_leaves;
-  while (first < end) {
-    uint32_t middle = first + (end - first) / 2;
-    int order = strcmp(tree->domains[hr__tas_leaf_domain(tree, tree->host_order[middle])].value, host);
-    if (!order) return tree->host_order[middle];
+    uint32_t domain = hosts ? hr__tas_leaf_domain(tree, hosts[middle]) : middle;
+    int order = strcmp(tree->domains[domain].value, value);
+    if (!order) return domain;
     if (order < 0)
       first = middle + 1;
     else
@@ -176,11 +162,11 @@ static uint32_t find_host(const struct hr__tas_tree *tree, const char *host) {
 uint32_t hr__tas_leaf_find(const struct hr__tas_tree *tree, const char *const *values, uint32_t n_values) {
   for (uint32_t i = 0; i < n_values; i++)
     if (!values[i]) return HR_NONE;
-  if (tree->by_host) return n_values == 1 ? find_host(tree, values[0]) : HR_NONE;
-  if (n_values != tree->n_levels) return HR_NONE;
-  uint32_t domain = find_child(tree, 0, tree->first[1], values[0]);
+  if (n_values != (tree->by_host ? 1 : tree->n_levels)) return HR_NONE;
+  uint32_t domain = tree->by_host ? find_domain(tree, tree->host_order, 0, tree->n_leaves, values[0])
+                                  : find_domain(tree, NULL, 0, tree->first[1], values[0]);
   for (uint32_t level = 1; level < n_values && domain != HR_NONE; level++)
-    domain = find_child(tree, tree->domains[domain].first_child, tree->domains[domain].end_child, values[level]);
+    domain = find_domain(tree, NULL, tree->domains[domain].first_child, tree->domains[domain].end_child, values[level]);
   return domain == HR_NONE ? HR_NONE : domain - tree->first[tree->n_levels - 1];
 }
 
@@ -258,7 +244,7 @@ bool hr__tas_flavor_build(struct hr__tas_flavor *flavor, struct hr_arena *arena,
   for (uint32_t i = 0; i < nodes->count; i++) {
     const struct hr__tas_node *node = &nodes->items[i];
     bool selected =
-        nodes->of_flavor ? nodes->of_flavor[number][i] : hr__kueue_labels_include(&node->labels, &from->labels);
+        nodes->of_flavor ? nodes->of_flavor[number][i] : hr__kueue_labels_include(&node->labels, &from->labels, false);
     read_values(node, flavor, node->usable && selected, values + (size_t)i * n_levels);
   }
   bool by_host = !strcmp(levels[n_levels - 1], HOST_LABEL);
@@ -266,10 +252,9 @@ bool hr__tas_flavor_build(struct hr__tas_flavor *flavor, struct hr_arena *arena,
             hr__tas_snapshot_init(&flavor->snapshot, arena, &flavor->tree, nodes->n_resources, nodes->pods);
   free(values);
   if (!ok) return false;
-  flavor->leaf_nodes = hr_arena_alloc(arena, (flavor->tree.n_leaves + (size_t)1) * sizeof *flavor->leaf_nodes);
-  if (nodes->part)
-    flavor->leaf_part = hr_arena_alloc(arena, (flavor->tree.n_leaves + (size_t)1) * sizeof *flavor->leaf_part);
-  if (!flavor->leaf_nodes || (nodes->part && !flavor->leaf_part)) return false;
+  if (!HR__ARENA_ARRAY(arena, flavor->leaf_nodes, flavor->tree.n_leaves) ||
+      (nodes->part && !HR__ARENA_ARRAY(arena, flavor->leaf_part, flavor->tree.n_leaves)))
+    return false;
   add_capacity(flavor, nodes);
   return true;
 }
@@ -293,22 +278,11 @@ void hr__tas_flavor_request(const struct hr__tas_flavor *flavor, const struct hr
         (struct hr__tas_slice){flavor_level(flavor, topology->slices[i].level), topology->slices[i].size};
 }
 
-/* Whether a node has the labels that pods require. If nodes also have the labels of their flavor (`has_other_labels`),
-   a required label that is not among the node's own labels is ignored: it was compared with the flavor before. */
-static bool has_labels(const struct hr__tas_flavor *flavor, const struct hr__kueue_labels *labels,
-                       const struct hr__kueue_labels *wanted) {
-  if (!flavor->has_other_labels) return hr__kueue_labels_include(labels, wanted);
-  for (uint32_t i = 0; i < wanted->count; i++) {
-    const char *value = hr__kueue_label_get(labels, wanted->items[i].key);
-    if (value && strcmp(value, wanted->items[i].value) != 0) return false;
-  }
-  return true;
-}
-
 static enum hr__tas_exclusion exclusion_of(const struct hr__tas_flavor *flavor, const struct hr__tas_node *node,
                                            const struct hr__kueue_selector *selector) {
   if (hr__kueue_untolerated(&node->taints, &selector->tolerations, &flavor->tolerations)) return HR__TAS_TAINT;
-  if (!has_labels(flavor, &node->labels, &selector->labels)) return HR__TAS_SELECTOR;
+  /* If nodes also have the labels of their flavor, these were compared with the selector before. */
+  if (!hr__kueue_labels_include(&node->labels, &selector->labels, flavor->has_other_labels)) return HR__TAS_SELECTOR;
   for (uint32_t i = 0; i < selector->n_required; i++)
     if (hr__kueue_term_matches(&selector->required[i], &node->labels)) return HR__TAS_ELIGIBLE;
   return selector->n_required ? HR__TAS_AFFINITY : HR__TAS_ELIGIBLE;
@@ -343,9 +317,11 @@ const struct hr__kueue_placement *hr__tas_flavor_placement(const struct hr__tas_
   const struct hr__tas_tree *tree = &flavor->tree;
   uint32_t n_levels = tree->by_host ? 1 : tree->n_levels;
   struct hr__kueue_placement *placement = hr_arena_alloc(arena, sizeof *placement);
-  struct hr__kueue_domain *domains = hr_arena_alloc(arena, (count + (size_t)1) * sizeof *domains);
-  const char **values = hr_arena_alloc(arena, ((size_t)count * n_levels + 1) * sizeof *values);
-  if (!placement || !domains || !values) return NULL;
+  struct hr__kueue_domain *domains;
+  const char **values;
+  if (!placement || !HR__ARENA_ARRAY(arena, domains, count) ||
+      !HR__ARENA_ARRAY(arena, values, (size_t)count * n_levels))
+    return NULL;
   for (uint32_t i = 0; i < count; i++) {
     uint32_t domain = hr__tas_leaf_domain(tree, parts[i].leaf);
     for (uint32_t level = n_levels; level-- > 0; domain = tree->domains[domain].parent)
@@ -392,54 +368,23 @@ struct rest {
   bool slices;
 };
 
-static int64_t units_of(const struct hr__tas_state *state, const struct rest *rest) {
-  return rest->slices ? state->slices : state->pods;
-}
-
-static int64_t units_with_leader(const struct hr__tas_state *state, const struct rest *rest) {
-  return rest->slices ? state->slices_with_leader : state->pods_with_leader;
-}
-
-static void give(struct hr__tas_state *state, const struct rest *rest, int64_t units, int64_t leaders) {
-  if (rest->slices) state->slices = units;
-  state->pods = units * rest->unit_size;
-  state->leaders = leaders;
-}
-
-/* Assigns units and leaders to one domain of the list, while a leader is still to be placed. Returns the domain. This
-   is the first domain of the list. With `best_fit`, if the first domain suffices, it is the smallest domain that
-   suffices. */
-static uint32_t give_with_leader(struct hr__tas_search *search, const uint32_t *domains, uint32_t count, bool best_fit,
-                                 struct rest *rest) {
+/* Assigns units and leaders to one domain of the list. Returns the domain. This is the first domain of the list. With
+   `best_fit`, if the first domain suffices, it is the smallest domain that suffices. */
+static uint32_t give(struct hr__tas_search *search, const uint32_t *domains, uint32_t count, bool best_fit,
+                     struct rest *rest) {
   struct hr__tas_state *state = &search->state[domains[0]];
   uint32_t domain = domains[0];
-  if (best_fit && units_with_leader(state, rest) >= rest->units && state->leaders >= rest->leaders)
+  bool leads = rest->leaders > 0;
+  if (best_fit && hr__tas_units(state, rest->slices, leads) >= rest->units && state->leaders >= rest->leaders)
     domain = domains[hr__tas_best_fit(search, domains, count, rest->units, rest->leaders, rest->slices)];
   state = &search->state[domain];
-  int64_t units = units_with_leader(state, rest), leaders = state->leaders;
-  if (units >= rest->units && leaders >= rest->leaders) {
-    give(state, rest, rest->units, rest->leaders);
-    rest->units = rest->leaders = 0;
-    return domain;
-  }
+  int64_t units = hr__tas_units(state, rest->slices, leads);
   if (units > rest->units) units = rest->units;
-  if (leaders > rest->leaders) leaders = rest->leaders;
-  give(state, rest, units, leaders);
+  if (state->leaders > rest->leaders) state->leaders = rest->leaders;
+  if (rest->slices) state->slices = units;
+  state->pods = units * rest->unit_size;
   rest->units -= units;
-  rest->leaders -= leaders;
-  return domain;
-}
-
-static uint32_t give_without_leader(struct hr__tas_search *search, const uint32_t *domains, uint32_t count,
-                                    bool best_fit, struct rest *rest) {
-  uint32_t domain = domains[0];
-  if (best_fit && units_of(&search->state[domain], rest) >= rest->units)
-    domain = domains[hr__tas_best_fit(search, domains, count, rest->units, 0, rest->slices)];
-  struct hr__tas_state *state = &search->state[domain];
-  int64_t units = units_of(state, rest);
-  if (units > rest->units) units = rest->units;
-  give(state, rest, units, 0);
-  rest->units -= units;
+  rest->leaders -= state->leaders;
   return domain;
 }
 
@@ -456,10 +401,7 @@ static void distribute(struct hr__tas_search *search, uint32_t *domains, uint32_
   else
     rest.unit_size = 1;
   for (uint32_t i = 0; i < count; i++) {
-    bool leads = rest.leaders > 0;
-    uint32_t domain = leads ? give_with_leader(search, domains + i, count - i, best_fit, &rest)
-                            : give_without_leader(search, domains + i, count - i, best_fit, &rest);
-    out->items[out->count++] = domain;
+    out->items[out->count++] = give(search, domains + i, count - i, best_fit, &rest);
     if (rest.units <= 0 && rest.leaders <= 0) return;
   }
   out->count = before;
@@ -481,7 +423,7 @@ static void sort_children(struct hr__tas_search *search, const uint32_t *domains
     for (uint32_t child = domain->first_child; child < domain->end_child; child++)
       search->sorted.items[search->sorted.count++] = child;
   }
-  hr__tas_sort(search, search->sorted.items, search->sorted.count, search->goal.unconstrained);
+  hr__tas_sort(search, search->sorted.items, search->sorted.count, search->goal.unconstrained, false);
 }
 
 /* Distributes the pods of each selected domain over its own children. */

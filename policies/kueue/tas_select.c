@@ -46,40 +46,25 @@ static void sort_domains(uint32_t *domains, size_t count, precedes *before, cons
 /* An order by counts. */
 struct domain_order {
   const struct hr__tas_search *search;
-  bool least_free;
+  bool least_free, with_leader;
 };
 
 static bool precedes_by_counts(const void *self, uint32_t a, uint32_t b) {
   const struct domain_order *order = self;
   const struct hr__tas_state *left = &order->search->state[a], *right = &order->search->state[b];
+  if (order->with_leader && left->leaders != right->leaders) return left->leaders > right->leaders;
   if (order->search->gates.affinity_preferred && left->affinity != right->affinity)
     return left->affinity > right->affinity;
-  if (left->slices != right->slices) return (left->slices < right->slices) == order->least_free;
-  if (left->pods != right->pods) return left->pods < right->pods;
-  return a < b;
+  int64_t more_slices = hr__tas_units(left, true, order->with_leader) - hr__tas_units(right, true, order->with_leader);
+  if (more_slices) return (more_slices < 0) == order->least_free;
+  int64_t more_pods = hr__tas_units(left, false, order->with_leader) - hr__tas_units(right, false, order->with_leader);
+  return more_pods ? more_pods < 0 : a < b;
 }
 
-static bool precedes_with_leader(const void *self, uint32_t a, uint32_t b) {
-  const struct domain_order *order = self;
-  const struct hr__tas_state *left = &order->search->state[a], *right = &order->search->state[b];
-  if (left->leaders != right->leaders) return left->leaders > right->leaders;
-  if (order->search->gates.affinity_preferred && left->affinity != right->affinity)
-    return left->affinity > right->affinity;
-  if (left->slices_with_leader != right->slices_with_leader)
-    return (left->slices_with_leader < right->slices_with_leader) == order->least_free;
-  if (left->pods_with_leader != right->pods_with_leader) return left->pods_with_leader < right->pods_with_leader;
-  return a < b;
-}
-
-void hr__tas_sort(const struct hr__tas_search *search, uint32_t *domains, uint32_t count, bool unconstrained) {
-  struct domain_order order = {search, hr__tas_least_free(search, unconstrained)};
+void hr__tas_sort(const struct hr__tas_search *search, uint32_t *domains, uint32_t count, bool unconstrained,
+                  bool with_leader) {
+  struct domain_order order = {search, hr__tas_least_free(search, unconstrained), with_leader};
   sort_domains(domains, count, precedes_by_counts, &order);
-}
-
-void hr__tas_sort_with_leader(const struct hr__tas_search *search, uint32_t *domains, uint32_t count,
-                              bool unconstrained) {
-  struct domain_order order = {search, hr__tas_least_free(search, unconstrained)};
-  sort_domains(domains, count, precedes_with_leader, &order);
 }
 
 /* The entropy of the distribution of pods over the children of a domain, in bits. */
@@ -116,14 +101,10 @@ void hr__tas_sort_by_entropy(struct hr__tas_search *search, uint32_t *domains, u
   sort_domains(domains, count, precedes_by_entropy, search);
 }
 
+/* The order of the values of domains. */
 static bool precedes_by_number(const void *self, uint32_t a, uint32_t b) {
   (void)self;
   return a < b;
-}
-
-/* Sorts domains by number, which is the order of their values. */
-static void sort_by_number(uint32_t *domains, uint32_t count) {
-  sort_domains(domains, count, precedes_by_number, NULL);
 }
 
 uint32_t hr__tas_best_fit(const struct hr__tas_search *search, const uint32_t *domains, uint32_t count, int64_t needed,
@@ -134,8 +115,7 @@ uint32_t hr__tas_best_fit(const struct hr__tas_search *search, const uint32_t *d
     const struct hr__tas_state *state = &search->state[domains[i]];
     if (search->gates.affinity_preferred && state->affinity != search->state[domains[0]].affinity) break;
     if (state->leaders < leaders) continue;
-    int64_t fits = slices ? (leaders > 0 ? state->slices_with_leader : state->slices)
-                          : (leaders > 0 ? state->pods_with_leader : state->pods);
+    int64_t fits = hr__tas_units(state, slices, leaders > 0);
     if (fits < needed || fits >= least) continue;
     best = i;
     least = fits;
@@ -147,11 +127,10 @@ void hr__tas_leader_first(const struct hr__tas_search *search, uint32_t *domains
                           int64_t leaders, int64_t slice_size, bool slices) {
   if (!leaders || count < 2) return;
   int64_t needed = slices ? pods / slice_size : pods, available = 0;
-  for (uint32_t i = 0; i < count; i++)
-    available += slices ? search->state[domains[i]].slices : search->state[domains[i]].pods;
+  for (uint32_t i = 0; i < count; i++) available += hr__tas_units(&search->state[domains[i]], slices, false);
   for (uint32_t i = 0; i < count; i++) {
     const struct hr__tas_state *state = &search->state[domains[i]];
-    int64_t lost = slices ? state->slices - state->slices_with_leader : state->pods - state->pods_with_leader;
+    int64_t lost = hr__tas_units(state, slices, false) - hr__tas_units(state, slices, true);
     if (state->leaders < leaders || available - lost < needed) continue;
     uint32_t first = domains[i];
     memmove(domains + 1, domains, i * sizeof *domains);
@@ -175,13 +154,9 @@ void hr__tas_leader_first(const struct hr__tas_search *search, uint32_t *domains
 
 bool hr__tas_snapshot_init(struct hr__tas_snapshot *snapshot, struct hr_arena *arena, const struct hr__tas_tree *tree,
                            uint32_t n_resources, uint32_t pods) {
-  size_t amounts = (size_t)tree->n_leaves * n_resources + 1;
-  *snapshot = (struct hr__tas_snapshot){.tree = tree,
-                                        .n_resources = n_resources,
-                                        .pods = pods,
-                                        .free = hr_arena_alloc(arena, amounts * sizeof *snapshot->free),
-                                        .usage = hr_arena_alloc(arena, amounts * sizeof *snapshot->usage)};
-  return snapshot->free && snapshot->usage;
+  size_t amounts = (size_t)tree->n_leaves * n_resources;
+  *snapshot = (struct hr__tas_snapshot){.tree = tree, .n_resources = n_resources, .pods = pods};
+  return HR__ARENA_ARRAY(arena, snapshot->free, amounts) && HR__ARENA_ARRAY(arena, snapshot->usage, amounts);
 }
 
 /* Returns how many pods fit into the amounts: 0 to INT32_MAX. Each pod needs one of the resource that counts pods. */
@@ -360,7 +335,7 @@ static bool select_least_free(struct hr__tas_search *search) {
   for (uint32_t i = 0; i < search->sorted.count; i++) {
     const struct hr__tas_state *state = &search->state[search->sorted.items[i]];
     if (state->leaders < goal->leaders) continue;
-    if ((goal->leaders ? state->slices_with_leader : state->slices) < goal->count / goal->slice_size) continue;
+    if (hr__tas_units(state, true, goal->leaders) < goal->count / goal->slice_size) continue;
     select_one(search, search->sorted.items[i]);
     return true;
   }
@@ -396,7 +371,7 @@ static struct hr__tas_failure select_several(struct hr__tas_search *search, uint
   if (leaders > 0) return not_enough(search, level, goal->leaders - leaders);
   sorted += used;
   uint32_t count = search->sorted.count - used;
-  hr__tas_sort(search, sorted, count, goal->unconstrained);
+  hr__tas_sort(search, sorted, count, goal->unconstrained, false);
   for (uint32_t i = 0; slices > 0 && i < count; i++) {
     uint32_t domain = sorted[i];
     if (best_fit && search->state[domain].slices >= slices)
@@ -460,7 +435,7 @@ static struct hr__tas_failure select_at(struct hr__tas_search *search, uint32_t 
   struct hr__tas_failure fits = {.kind = HR__TAS_FITS};
   const uint32_t *sorted = search->sorted.items;
   uint32_t count = search->sorted.count;
-  hr__tas_sort_with_leader(search, search->sorted.items, count, goal->unconstrained);
+  hr__tas_sort(search, search->sorted.items, count, goal->unconstrained, true);
   if (hr__tas_least_free(search, goal->unconstrained)) {
     if (select_least_free(search)) return fits;
     if (goal->required) return not_enough(search, level, search->state[sorted[count - 1]].pods);
@@ -532,7 +507,7 @@ static bool select_greedily(struct hr__tas_search *search, const uint32_t *domai
   uint32_t *sorted = search->sorted.items, i = 0;
   if (count) memcpy(sorted, domains, count * sizeof *sorted);
   if (leaders > 0) {
-    hr__tas_sort_with_leader(search, sorted, count, false);
+    hr__tas_sort(search, sorted, count, false, true);
     for (; leaders > 0 && i < count && search->state[sorted[i]].leaders > 0; i++) {
       greedy->domains++;
       greedy->last_with_leader = sorted[i];
@@ -541,7 +516,7 @@ static bool select_greedily(struct hr__tas_search *search, const uint32_t *domai
     }
   }
   if (leaders > 0) return false;
-  hr__tas_sort(search, sorted + i, count - i, false);
+  hr__tas_sort(search, sorted + i, count - i, false, false);
   for (; slices > 0 && i < count && search->state[sorted[i]].slices > 0; i++) {
     greedy->domains++;
     greedy->last = sorted[i];
@@ -597,6 +572,14 @@ static void prune_domain(struct hr__tas_search *search, uint32_t domain, int64_t
     clear_leaders(search, domain);
 }
 
+/* Selects among the domains of a range, as select_greedily does, for the whole goal. */
+static bool select_in_range(struct hr__tas_search *search, struct range range, struct greedy *greedy) {
+  if (!hr__tas_list_clear(search, &search->spare, range.end - range.first)) return false;
+  for (uint32_t domain = range.first; domain < range.end; domain++) search->spare.items[search->spare.count++] = domain;
+  return select_greedily(search, search->spare.items, search->spare.count, search->goal.count / search->goal.slice_size,
+                         search->goal.leaders, greedy);
+}
+
 /* Prunes domains and their children. Returns whether the remaining capacity suffices. */
 static bool prune(struct hr__tas_search *search, struct range range, int64_t threshold, uint32_t *n_domains) {
   struct range children = children_of(search->tree, range);
@@ -605,11 +588,8 @@ static bool prune(struct hr__tas_search *search, struct range range, int64_t thr
     sum_counts(search, domain, NULL);
     prune_domain(search, domain, threshold);
   }
-  if (!hr__tas_list_clear(search, &search->spare, range.end - range.first)) return false;
-  for (uint32_t domain = range.first; domain < range.end; domain++) search->spare.items[search->spare.count++] = domain;
-  struct greedy greedy;
-  bool fits = select_greedily(search, search->spare.items, search->spare.count,
-                              search->goal.count / search->goal.slice_size, search->goal.leaders, &greedy);
+  struct greedy greedy = {0};
+  bool fits = select_in_range(search, range, &greedy);
   *n_domains = greedy.domains;
   return fits;
 }
@@ -626,14 +606,9 @@ struct balance {
 static int64_t threshold_of(struct hr__tas_search *search, struct range range, int64_t *with_leader) {
   const struct hr__tas_goal *goal = &search->goal;
   struct range lower = goal->level < goal->slice_level ? children_of(search->tree, range) : range;
-  if (!hr__tas_list_clear(search, &search->spare, lower.end - lower.first)) return 0;
-  for (uint32_t domain = lower.first; domain < lower.end; domain++) search->spare.items[search->spare.count++] = domain;
   struct greedy greedy;
-  int64_t slices = goal->count / goal->slice_size;
-  if (!select_greedily(search, search->spare.items, search->spare.count, slices, goal->leaders, &greedy) ||
-      !greedy.domains)
-    return 0;
-  int64_t threshold = slices / greedy.domains;
+  if (!select_in_range(search, lower, &greedy) || !greedy.domains) return 0;
+  int64_t threshold = goal->count / goal->slice_size / greedy.domains;
   if (greedy.last_with_leader != HR_NONE)
     threshold = smaller(threshold, search->state[greedy.last_with_leader].slices_with_leader);
   if (greedy.last != HR_NONE) threshold = smaller(threshold, search->state[greedy.last].slices);
@@ -781,7 +756,7 @@ bool hr__tas_select_optimal(struct hr__tas_search *search, struct hr__tas_list *
   if (by_entropy)
     hr__tas_sort_by_entropy(search, ordered, count);
   else
-    sort_by_number(ordered, count);
+    sort_domains(ordered, count, precedes_by_number, NULL);
   struct hr__tas_selection none = {leaders, slices * slice_size, HR_NONE, HR_NONE};
   if (search->no_memory || !add_selection(search, &search->by_size[0], none)) return false;
   for (uint32_t i = 0; i < count; i++)
@@ -797,7 +772,7 @@ bool hr__tas_distribute(struct hr__tas_search *search, struct hr__tas_list *doma
   if (!hr__tas_select_optimal(search, domains, slices, leaders, slice_size, false)) return false;
   int64_t extra = slices - domains->count * threshold;
   if (extra < 0) return false;
-  hr__tas_sort_with_leader(search, domains->items, domains->count, false);
+  hr__tas_sort(search, domains->items, domains->count, false, true);
   for (uint32_t i = 0; i < domains->count; i++) {
     struct hr__tas_state *state = &search->state[domains->items[i]];
     int64_t taken = 0;

@@ -471,16 +471,11 @@ static bool has_failed_node(void *self, const struct hr__kueue_workload *workloa
 static bool allocate(struct hr__tas_world *self, struct hr_arena *arena, const struct hr__kueue_world *world,
                      uint32_t most_leaves) {
   size_t pod_sets = (size_t)world->max_pod_sets + 1, leaves = pod_sets * (most_leaves + (size_t)1);
-  self->requests = hr_arena_alloc(arena, pod_sets * sizeof *self->requests);
-  self->results = hr_arena_alloc(arena, pod_sets * sizeof *self->results);
-  self->members = hr_arena_alloc(arena, pod_sets * sizeof *self->members);
-  self->amounts = hr_arena_alloc(arena, pod_sets * self->n_resources * sizeof *self->amounts);
-  self->excluded = hr_arena_alloc(arena, leaves * sizeof *self->excluded);
-  self->affinity = hr_arena_alloc(arena, leaves * sizeof *self->affinity);
-  self->flavor_of = hr_arena_alloc(arena, pod_sets * sizeof *self->flavor_of);
-  self->is_removed = hr_arena_alloc(arena, ((size_t)world->n_workloads + 1) * sizeof *self->is_removed);
-  return self->requests && self->results && self->members && self->amounts && self->excluded && self->affinity &&
-         self->flavor_of && self->is_removed;
+  return HR__ARENA_ARRAY(arena, self->requests, pod_sets) && HR__ARENA_ARRAY(arena, self->results, pod_sets) &&
+         HR__ARENA_ARRAY(arena, self->members, pod_sets) && HR__ARENA_ARRAY(arena, self->flavor_of, pod_sets) &&
+         HR__ARENA_ARRAY(arena, self->amounts, pod_sets * self->n_resources) &&
+         HR__ARENA_ARRAY(arena, self->excluded, leaves) && HR__ARENA_ARRAY(arena, self->affinity, leaves) &&
+         hr__tas_world_grow(self, arena, world);
 }
 
 /* Builds the topology of a flavor. NULL: memory is exhausted. */
@@ -490,9 +485,8 @@ static struct hr__tas_flavor *build(struct hr__tas_world *self, struct hr_arena 
   struct hr__tas_flavor *flavor = hr_arena_alloc(arena, sizeof *flavor);
   if (!flavor || !hr__tas_flavor_build(flavor, arena, nodes, levels, n_levels, &world->flavors[number], number))
     return NULL;
-  int64_t **assumed = &self->assumed[number];
-  *assumed = hr_arena_alloc(arena, ((size_t)flavor->tree.n_leaves * self->n_resources + 1) * sizeof **assumed);
-  return *assumed ? flavor : NULL;
+  size_t amounts = (size_t)flavor->tree.n_leaves * self->n_resources;
+  return HR__ARENA_ARRAY(arena, self->assumed[number], amounts) ? flavor : NULL;
 }
 
 struct hr__tas_world *hr__tas_world_create(struct hr_arena *arena, struct hr__kueue_world *world,
@@ -506,9 +500,9 @@ struct hr__tas_world *hr__tas_world_create(struct hr_arena *arena, struct hr__ku
   self->pods = nodes->pods;
   self->n_parts = nodes->part ? nodes->n_parts : 0;
   self->search.gates = hr__tas_gates_of(world->gates);
-  self->flavors = hr_arena_alloc(arena, ((size_t)world->n_flavors + 1) * sizeof *self->flavors);
-  self->assumed = hr_arena_alloc(arena, ((size_t)world->n_flavors + 1) * sizeof *self->assumed);
-  if (!self->flavors || !self->assumed) return NULL;
+  if (!HR__ARENA_ARRAY(arena, self->flavors, world->n_flavors) ||
+      !HR__ARENA_ARRAY(arena, self->assumed, world->n_flavors))
+    return NULL;
   for (uint32_t i = 0; i < world->n_flavors; i++) {
     if (!n_levels[i]) continue;
     self->flavors[i] = build(self, arena, world, i, nodes, levels[i], n_levels[i]);
@@ -530,8 +524,7 @@ struct hr__tas_world *hr__tas_world_create(struct hr_arena *arena, struct hr__ku
 /* ---- Worlds that change ---- */
 
 bool hr__tas_world_grow(struct hr__tas_world *self, struct hr_arena *arena, const struct hr__kueue_world *world) {
-  self->is_removed = hr_arena_alloc(arena, ((size_t)world->n_workloads + 1) * sizeof *self->is_removed);
-  return self->is_removed != NULL; /* no trial is under way, so all entries are false */
+  return HR__ARENA_ARRAY(arena, self->is_removed, world->n_workloads); /* no trial is under way: all are false */
 }
 
 void hr__tas_world_forget(struct hr__tas_world *self) {

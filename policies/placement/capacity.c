@@ -86,8 +86,8 @@ static enum hr_status init_counted(struct hr_capacity_set *set, const char *name
   set->by_count = set->rule == HR_PLACE_POOL;
   set->placer = hr_placer_create(set->arena, set->cluster, node_rules[i].rule);
   struct hr_free_index *none = hr_free_index_create(set->arena, 1, 1);
-  if (!set->placer || !none || !HR__ARENA_NEW(set->arena, set->only, set->n_pools) ||
-      !HR__ARENA_NEW(set->arena, set->only_gpus, set->n_pools))
+  if (!set->placer || !none || !HR__ARENA_ARRAY(set->arena, set->only, set->n_pools) ||
+      !HR__ARENA_ARRAY(set->arena, set->only_gpus, set->n_pools))
     return HR_NO_MEMORY;
   hr_free_index_set(none, 0, 0);
   set->none = none;
@@ -140,11 +140,11 @@ static bool add_groups(const struct hr_capacity_set *set, struct hr_free_index *
 
 static bool make_indexes(struct hr_capacity *capacity) {
   const struct hr_capacity_set *set = capacity->set;
-  if (!HR__ARENA_NEW(set->arena, capacity->index, set->n_pools) ||
-      !HR__ARENA_NEW(set->arena, capacity->free_gpus, set->n_pools))
+  if (!HR__ARENA_ARRAY(set->arena, capacity->index, set->n_pools) ||
+      !HR__ARENA_ARRAY(set->arena, capacity->free_gpus, set->n_pools))
     return false;
   if (set->by_count) return true;
-  if (!HR__ARENA_NEW(set->arena, capacity->usable, hr__n_nodes(set->cluster))) return false;
+  if (!HR__ARENA_ARRAY(set->arena, capacity->usable, hr__n_nodes(set->cluster))) return false;
   for (uint32_t i = 0; i < set->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(set->cluster, (hr_pool){i});
     capacity->index[i] = hr_free_index_create(set->arena, spec->nodes, spec->gpus_per_node);
@@ -255,8 +255,8 @@ static bool make_buffers(struct hr_capacity_set *set) {
     uint32_t nodes = hr_cluster_pool_spec(set->cluster, (hr_pool){i})->nodes;
     if (nodes > most) most = nodes;
   }
-  bool made = HR__ARENA_NEW(set->arena, set->taken, most + (size_t)1) &&
-              HR__ARENA_NEW(set->arena, set->slices, most + (size_t)1);
+  bool made = HR__ARENA_ARRAY(set->arena, set->taken, most + (size_t)1) &&
+              HR__ARENA_ARRAY(set->arena, set->slices, most + (size_t)1);
   set->failed |= !made;
   return made;
 }

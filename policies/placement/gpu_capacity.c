@@ -64,8 +64,8 @@ static struct hr__gang_groups *gang_groups_create(struct hr_arena *arena, const 
   struct hr__gang_groups *groups = hr_arena_alloc(arena, sizeof *groups);
   if (!groups) return NULL;
   *groups = (struct hr__gang_groups){.arena = arena, .cluster = cluster, .inventory = inventory, .requests = requests};
-  if (!HR__ARENA_NEW(arena, groups->first_node, cluster->n_pools) ||
-      !HR__ARENA_NEW(arena, groups->queries, ((size_t)n_requests + 1) * HR_N_TIERS) ||
+  if (!HR__ARENA_ARRAY(arena, groups->first_node, cluster->n_pools) ||
+      !HR__ARENA_ARRAY(arena, groups->queries, ((size_t)n_requests + 1) * HR_N_TIERS) ||
       !hr__node_changes_init(&groups->changes, arena, inventory->n_nodes))
     return NULL;
   for (uint32_t i = 1; i < cluster->n_pools; i++)
@@ -164,13 +164,13 @@ static struct room_query *make_query(struct hr__gang_groups *groups, enum hr_tie
   struct room_query *room_query = hr_arena_alloc(groups->arena, sizeof *room_query);
   if (!room_query) return NULL;
   room_query->node_room = hr_arena_alloc(groups->arena, ((size_t)groups->inventory->n_nodes + 1) * sizeof(uint64_t));
-  if (!HR__ARENA_NEW(groups->arena, room_query->pools, groups->cluster->n_pools) || !room_query->node_room) return NULL;
+  if (!HR__ARENA_ARRAY(groups->arena, room_query->pools, groups->cluster->n_pools) || !room_query->node_room) return NULL;
   for (uint32_t i = 0; i < groups->cluster->n_pools; i++) {
     struct pool_groups *pool = &room_query->pools[i];
     uint32_t n_groups = shape_of(&groups->cluster->pools[i], tier).n_groups;
     pool->shape = hr__tournament_shape(n_groups);
-    if (!HR__ARENA_NEW(groups->arena, pool->tree, pool->shape.size) ||
-        !HR__ARENA_NEW(groups->arena, pool->room, (size_t)n_groups + 1))
+    if (!HR__ARENA_ARRAY(groups->arena, pool->tree, pool->shape.size) ||
+        !HR__ARENA_ARRAY(groups->arena, pool->room, (size_t)n_groups + 1))
       return NULL;
   }
   return room_query;
@@ -667,8 +667,8 @@ static bool make_asked(struct hr__gpu_set *set, struct hr_arena *arena) {
     n_single += has_preference(&requests->request[i]);
   }
   size_t n_asked = requests->count + (size_t)n_gangs * set->n_pools + n_single + 1;
-  if (!HR__ARENA_NEW(arena, set->asked, n_asked) || !HR__ARENA_NEW(arena, set->first_variant, n_asked) ||
-      !HR__ARENA_NEW(arena, set->slices, max_tasks) || !HR__ARENA_NEW(arena, set->checked, max_tasks))
+  if (!HR__ARENA_ARRAY(arena, set->asked, n_asked) || !HR__ARENA_ARRAY(arena, set->first_variant, n_asked) ||
+      !HR__ARENA_ARRAY(arena, set->slices, max_tasks) || !HR__ARENA_ARRAY(arena, set->checked, max_tasks))
     return false;
   set->n_asked = requests->count;
   for (uint32_t i = 0; i < requests->count; i++) set->asked[i] = requests->request[i];

@@ -25,8 +25,8 @@ struct hr__node_changes {
 static inline bool hr__node_changes_init(struct hr__node_changes *changes, struct hr_arena *arena, uint32_t n_nodes) {
   size_t n = (size_t)n_nodes + 1;
   changes->head = n_nodes;
-  if (!HR__ARENA_NEW(arena, changes->before, n) || !HR__ARENA_NEW(arena, changes->after, n) ||
-      !HR__ARENA_NEW(arena, changes->changed, n))
+  if (!HR__ARENA_ARRAY(arena, changes->before, n) || !HR__ARENA_ARRAY(arena, changes->after, n) ||
+      !HR__ARENA_ARRAY(arena, changes->changed, n))
     return false;
   for (uint32_t i = 0; i < n; i++) {
     changes->after[i] = i == n_nodes ? 0 : i + 1;

@@ -460,7 +460,7 @@ enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_vi
 struct hr__locality_state *hr__locality_create(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct hr__locality_state *locality = hr_arena_alloc(env->arena, sizeof *locality);
   if (!locality) return NULL;
-  if (!HR__ARENA_NEW_BY_JOB(env->arena, locality->is_over, env->jobs->n_jobs)) return NULL;
+  if (!HR__ARENA_ARRAY_BY_JOB(env->arena, locality->is_over, env->jobs->n_jobs)) return NULL;
   for (uint32_t i = 0; i < env->jobs->n_jobs && !queue->locality_expires; i++) {
     struct hr_locality of_job = hr_cluster_locality(env->cluster, (hr_job){i});
     queue->locality_expires = of_job.tier != HR_TIER_ANY && of_job.until_us != HR_NEVER_US;

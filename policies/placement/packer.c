@@ -444,7 +444,7 @@ struct hr__node_equivalence {
 /* Initializes the table in the arena. False: out of memory. */
 static bool node_equivalence_init(struct hr__node_equivalence *equivalence, struct hr_arena *arena, uint32_t n_nodes) {
   for (equivalence->size = 2; equivalence->size / 2 < n_nodes;) equivalence->size *= 2;
-  return HR__ARENA_NEW(arena, equivalence->slot, equivalence->size);
+  return HR__ARENA_ARRAY(arena, equivalence->slot, equivalence->size);
 }
 
 /* Clears the table. Call this before a series of visits (node_equivalence_first). No node may change during the series.
@@ -558,10 +558,10 @@ static void measure_nodes(struct hr_packing *packing, const struct hr_cluster_sp
 
 static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
   size_t n = (size_t)packer->n_nodes + 1;
-  return HR__ARENA_NEW(arena, packer->tasks, n) &&
-         HR__ARENA_NEW(arena, packer->tasks_of_kind, n * packer->packing.n_kinds) &&
-         HR__ARENA_NEW(arena, packer->node_at, n) && HR__ARENA_NEW(arena, packer->place_of, n) &&
-         HR__ARENA_NEW(arena, packer->lane_of, (size_t)n_requests + 1) &&
+  return HR__ARENA_ARRAY(arena, packer->tasks, n) &&
+         HR__ARENA_ARRAY(arena, packer->tasks_of_kind, n * packer->packing.n_kinds) &&
+         HR__ARENA_ARRAY(arena, packer->node_at, n) && HR__ARENA_ARRAY(arena, packer->place_of, n) &&
+         HR__ARENA_ARRAY(arena, packer->lane_of, (size_t)n_requests + 1) &&
          hr__node_changes_init(&packer->changes, arena, packer->n_nodes);
 }
 
@@ -569,9 +569,9 @@ static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint3
    memory before the first search for one of its requests. */
 static bool make_blocks(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
   size_t n_blocks = ((size_t)n_requests + packer->n_lanes - 1) / packer->n_lanes;
-  if (!HR__ARENA_NEW(arena, packer->blocks, n_blocks + 1)) return false;
+  if (!HR__ARENA_ARRAY(arena, packer->blocks, n_blocks + 1)) return false;
   for (size_t i = 0; i < n_blocks; i++)
-    if (!HR__ARENA_NEW(arena, packer->blocks[i].tree, packer->shape.size * packer->n_lanes)) return false;
+    if (!HR__ARENA_ARRAY(arena, packer->blocks[i].tree, packer->shape.size * packer->n_lanes)) return false;
   for (uint32_t i = 0; i < n_requests; i++) packer->lane_of[i] = HR_NONE;
   return true;
 }

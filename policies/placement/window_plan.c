@@ -257,8 +257,8 @@ static bool make_nodes(struct hr__window_plan *plan) {
   plan->n_nodes = hr__n_nodes(plan->cluster);
   const size_t n = (size_t)plan->n_nodes + 1;
   plan->times_capacity = plan->n_nodes + 1;
-  if (!HR__ARENA_NEW(plan->arena, plan->nodes, n) || !HR__ARENA_NEW(plan->arena, plan->at_us, n) ||
-      !HR__ARENA_NEW(plan->arena, plan->times, n) || !HR__ARENA_NEW(plan->arena, plan->use, plan->columns))
+  if (!HR__ARENA_ARRAY(plan->arena, plan->nodes, n) || !HR__ARENA_ARRAY(plan->arena, plan->at_us, n) ||
+      !HR__ARENA_ARRAY(plan->arena, plan->times, n) || !HR__ARENA_ARRAY(plan->arena, plan->use, plan->columns))
     return false;
   for (uint32_t i = 0, node = 0; i < plan->n_pools; i++)
     for (uint32_t end = node + hr_cluster_pool_spec(plan->cluster, (hr_pool){i})->nodes; node < end; node++) {

@@ -58,7 +58,7 @@ bool hr__gains_create(struct hr__queue *queue) {
     uint32_t size = hr_free_index_gpus_per_node(hr_cluster_free_index(queue->cluster, (hr_pool){i}));
     if (size > gains->n_last) gains->n_last = size < MAX_LEVELS ? size : MAX_LEVELS;
   }
-  if (!HR__ARENA_NEW(queue->arena, gains->last, (size_t)gains->n_last + 1)) return false;
+  if (!HR__ARENA_ARRAY(queue->arena, gains->last, (size_t)gains->n_last + 1)) return false;
   queue->gains = gains;
   hr__queue_add_listener(queue, &gains_listener);
   return true;

@@ -124,8 +124,8 @@ bool hr__holds_create(struct hr__queue *queue, const struct hr__hold_terms *term
                               .data_wait_us = terms->data_wait_us};
   uint32_t n_jobs = queue->trace->n_jobs;
   if (!queue->by_gpu) holds->own = hr_capacity_create(queue->capacities);
-  if ((!queue->by_gpu && !holds->own) || !HR__ARENA_NEW_BY_JOB(queue->arena, holds->place, n_jobs) ||
-      (terms->exclude_nodes && !HR__ARENA_NEW_BY_JOB(queue->arena, holds->last_excluded, n_jobs)))
+  if ((!queue->by_gpu && !holds->own) || !HR__ARENA_ARRAY_BY_JOB(queue->arena, holds->place, n_jobs) ||
+      (terms->exclude_nodes && !HR__ARENA_ARRAY_BY_JOB(queue->arena, holds->last_excluded, n_jobs)))
     return false;
   queue->holds = holds;
   hr__queue_add_listener(queue, &listener);

@@ -340,7 +340,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   *self = queue;
   enum hr_status status = refuse_impossible(queue, env, error);
   queue->requeue = (enum hr__requeue)hr__queue_param(env, "requeue")->integer;
-  if (queue->requeue != HR__REQUEUE_ORDER && !HR__ARENA_NEW_BY_JOB(env->arena, queue->requeue_key, env->jobs->n_jobs))
+  if (queue->requeue != HR__REQUEUE_ORDER && !HR__ARENA_ARRAY_BY_JOB(env->arena, queue->requeue_key, env->jobs->n_jobs))
     return HR_NO_MEMORY;
   if (status == HR_OK) status = create_queue(queue, env, error);
   if (status == HR_OK) status = create_market(queue, env);

@@ -33,8 +33,8 @@ static bool init_admission(struct hr__waiting *waiting, const struct hr__admissi
   if (!admission) return true;
   uint32_t n_bars = hr__admission_limit_number(admission->n_places, HR__LIMIT_MAXIMUM) + 1;
   waiting->admission = *admission;
-  if (!HR__ARENA_NEW(waiting->arena, waiting->owned, admission->n_owners) ||
-      !HR__ARENA_NEW(waiting->arena, waiting->blocked, n_bars))
+  if (!HR__ARENA_ARRAY(waiting->arena, waiting->owned, admission->n_owners) ||
+      !HR__ARENA_ARRAY(waiting->arena, waiting->blocked, n_bars))
     return false;
   for (uint32_t i = 0; i < n_bars; i++) waiting->blocked[i] = (struct hr_job_tree){.store = waiting->store};
   return true;
@@ -46,8 +46,8 @@ enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *ar
   waiting->store = hr_tree_store_create(arena);
   if (!waiting->store || !init_admission(waiting, admission)) return HR_NO_MEMORY;
   if (!has_subqueues(waiting)) return HR_OK;
-  return HR__ARENA_NEW_BY_JOB(arena, waiting->subqueue_of, n_jobs) &&
-                 HR__ARENA_NEW_BY_JOB(arena, waiting->key_of, n_jobs)
+  return HR__ARENA_ARRAY_BY_JOB(arena, waiting->subqueue_of, n_jobs) &&
+                 HR__ARENA_ARRAY_BY_JOB(arena, waiting->key_of, n_jobs)
              ? HR_OK
              : HR_NO_MEMORY;
 }

@@ -244,7 +244,7 @@ static uint32_t find_shape(const struct hr__rounds *rounds, uint32_t hash, const
 static uint32_t add_shape(struct hr__rounds *rounds, uint32_t hash, const struct hr__round_shape *shape) {
   if (!HR__ARENA_HAS_ROOM(rounds->arena, rounds->shapes, rounds->n_shapes, rounds->shapes_capacity)) return HR_NONE;
   struct hr__round_shape copy = *shape;
-  if (!HR__ARENA_NEW(rounds->arena, copy.speed, rounds->n_pools) ||
+  if (!HR__ARENA_ARRAY(rounds->arena, copy.speed, rounds->n_pools) ||
       !hr__hash_add(&rounds->by_shape, rounds->arena, hash, rounds->n_shapes))
     return HR_NONE;
   memcpy(copy.speed, shape->speed, rounds->n_pools * sizeof *copy.speed);
@@ -254,9 +254,9 @@ static uint32_t add_shape(struct hr__rounds *rounds, uint32_t hash, const struct
 
 enum hr_status hr__round_shares_init(struct hr__rounds *rounds) {
   struct hr__round_shares *shares = rounds->shares = hr_arena_alloc(rounds->arena, sizeof *shares);
-  if (!HR__ARENA_NEW(rounds->arena, rounds->draft, rounds->n_pools) || !shares) return HR_NO_MEMORY;
-  return HR__ARENA_NEW(rounds->arena, shares->pool_gpus, rounds->n_pools) &&
-                 HR__ARENA_NEW(rounds->arena, shares->price, rounds->n_pools)
+  if (!HR__ARENA_ARRAY(rounds->arena, rounds->draft, rounds->n_pools) || !shares) return HR_NO_MEMORY;
+  return HR__ARENA_ARRAY(rounds->arena, shares->pool_gpus, rounds->n_pools) &&
+                 HR__ARENA_ARRAY(rounds->arena, shares->price, rounds->n_pools)
              ? HR_OK
              : HR_NO_MEMORY;
 }
@@ -379,9 +379,9 @@ static enum hr_status make_room(struct hr__rounds *rounds) {
   size_t members_capacity = 64, cells;
   while (members_capacity < rounds->n_members) members_capacity *= 2;
   cells = members_capacity * rounds->n_pools;
-  if (!HR__ARENA_NEW(rounds->arena, shares->sorted, members_capacity) ||
-      !HR__ARENA_NEW(rounds->arena, shares->kinds, members_capacity) ||
-      !HR__ARENA_NEW(rounds->arena, shares->speed, cells) || !HR__ARENA_NEW(rounds->arena, shares->share, cells))
+  if (!HR__ARENA_ARRAY(rounds->arena, shares->sorted, members_capacity) ||
+      !HR__ARENA_ARRAY(rounds->arena, shares->kinds, members_capacity) ||
+      !HR__ARENA_ARRAY(rounds->arena, shares->speed, cells) || !HR__ARENA_ARRAY(rounds->arena, shares->share, cells))
     return HR_NO_MEMORY;
   shares->members_capacity = (uint32_t)members_capacity;
   return HR_OK;

@@ -74,9 +74,9 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                                 .by_priority = env->params[PARAM_WEIGHT].integer == 1};
   rounds->manages = rounds->objective == HR__COST_SLO && hr_cluster_changes(env->cluster) &&
                     strcmp(placement_names[env->params[PARAM_PLACEMENT].integer], "pool") != 0;
-  if (!HR__ARENA_NEW_BY_JOB(env->arena, rounds->member_of, env->jobs->n_jobs) ||
-      !HR__ARENA_NEW(env->arena, rounds->spare_milli, rounds->n_pools) ||
-      !HR__ARENA_NEW(env->arena, rounds->awaited_milli, rounds->n_pools))
+  if (!HR__ARENA_ARRAY_BY_JOB(env->arena, rounds->member_of, env->jobs->n_jobs) ||
+      !HR__ARENA_ARRAY(env->arena, rounds->spare_milli, rounds->n_pools) ||
+      !HR__ARENA_ARRAY(env->arena, rounds->awaited_milli, rounds->n_pools))
     return HR_NO_MEMORY;
   enum hr_status status = init_capacity(rounds, env, error);
   return status == HR_OK ? hr__round_shares_init(rounds) : status;

@@ -67,9 +67,9 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
   for (uint32_t n = 0; n < n_nodes; n++) run->n_gpus += gpus[n];
   if (!hr__slurm_nodes_create(&run->nodes, run->arena, gpus, n_nodes, run->trace->origin_us)) return false;
   size_t n = (size_t)n_words + 1;
-  if (!HR__ARENA_NEW(run->arena, run->pool_nodes, run->n_pools * n) || !HR__ARENA_NEW(run->arena, run->set, n) ||
-      !HR__ARENA_NEW(run->arena, run->best, n) || !HR__ARENA_NEW(run->arena, run->line.set, n) ||
-      !HR__ARENA_NEW(run->arena, run->open_nodes, n) || !HR__ARENA_NEW(run->arena, run->closed_nodes, n))
+  if (!HR__ARENA_ARRAY(run->arena, run->pool_nodes, run->n_pools * n) || !HR__ARENA_ARRAY(run->arena, run->set, n) ||
+      !HR__ARENA_ARRAY(run->arena, run->best, n) || !HR__ARENA_ARRAY(run->arena, run->line.set, n) ||
+      !HR__ARENA_ARRAY(run->arena, run->open_nodes, n) || !HR__ARENA_ARRAY(run->arena, run->closed_nodes, n))
     return false;
   run->requests = hr_cluster_requests(run->cluster);
   if (run->requests && !limit_nodes(run)) return false;
@@ -78,10 +78,10 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
   run->line.n_words = n_words;
   run->waiting.arena = run->arena;
   run->sets_are_old = true;
-  return HR__ARENA_NEW(run->arena, run->slices, n_nodes + 1) && HR__ARENA_NEW(run->arena, run->spare, n_nodes + 1) &&
-         HR__ARENA_NEW_BY_JOB(run->arena, run->priorities, run->trace->n_jobs) &&
-         HR__ARENA_NEW_BY_JOB(run->arena, run->jobs, run->trace->n_jobs) &&
-         HR__ARENA_NEW_BY_JOB(run->arena, run->weighed, run->trace->n_jobs);
+  return HR__ARENA_ARRAY(run->arena, run->slices, n_nodes + 1) && HR__ARENA_ARRAY(run->arena, run->spare, n_nodes + 1) &&
+         HR__ARENA_ARRAY_BY_JOB(run->arena, run->priorities, run->trace->n_jobs) &&
+         HR__ARENA_ARRAY_BY_JOB(run->arena, run->jobs, run->trace->n_jobs) &&
+         HR__ARENA_ARRAY_BY_JOB(run->arena, run->weighed, run->trace->n_jobs);
 }
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
@@ -132,8 +132,8 @@ static uint32_t add_kind(struct hr__slurm_run *run, struct hr__slurm_kind kind, 
   if (!HR__ARENA_HAS_ROOM(run->arena, run->kinds, run->n_kinds, run->kind_capacity) ||
       !HR__ARENA_HAS_ROOM(run->arena, run->alive, run->n_kinds, run->alive_capacity))
     return HR_NONE;
-  if (!HR__ARENA_NEW(run->arena, kind.shapes, run->n_pools + 1) ||
-      !HR__ARENA_NEW(run->arena, kind.usable, run->nodes.n_words + 1) ||
+  if (!HR__ARENA_ARRAY(run->arena, kind.shapes, run->n_pools + 1) ||
+      !HR__ARENA_ARRAY(run->arena, kind.usable, run->nodes.n_words + 1) ||
       !hr__hash_add(&run->kind_numbers, run->arena, hash, run->n_kinds))
     return HR_NONE;
   set_shapes(run, &kind);
@@ -322,7 +322,7 @@ bool hr__slurm_create_reservations(struct hr__slurm_run *run) {
     run->has_maintenance = run->has_maintenance || hr_cluster_pool_spec(run->cluster, (hr_pool){i})->n_maintenance > 0;
   uint32_t n = run->config ? run->config->n_reservations : 0;
   if (n == 0) return true;
-  if (!HR__ARENA_NEW(run->arena, run->reserved_nodes, (size_t)n * run->nodes.n_words + 1)) return false;
+  if (!HR__ARENA_ARRAY(run->arena, run->reserved_nodes, (size_t)n * run->nodes.n_words + 1)) return false;
   for (uint32_t r = 0; r < n; r++) {
     const struct hr_slurm_reservation *reservation = &run->config->reservations[r];
     if (reservation->n_nodes == 0) add_nodes(nodes_of(run, r), 0, run->nodes.n_nodes);

@@ -78,8 +78,8 @@ bool hr__slurm_create_limits(struct hr__slurm_run *run) {
       is_used = is_used || value_of(&config->associations[a].limits, &limits[l]) >= 0;
     if (is_used) state->used |= UINT64_C(1) << l;
   }
-  return HR__ARENA_NEW(run->arena, state->qos, config->n_qos + 1) &&
-         HR__ARENA_NEW(run->arena, state->assocs, run->accounts.count + 1);
+  return HR__ARENA_ARRAY(run->arena, state->qos, config->n_qos + 1) &&
+         HR__ARENA_ARRAY(run->arena, state->assocs, run->accounts.count + 1);
 }
 
 /* ---- Counters --------------------------------------------------------------------------------------- */

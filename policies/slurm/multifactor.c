@@ -651,7 +651,7 @@ bool hr__slurm_update_priorities(struct hr__slurm_run *run, int64_t now_us) {
   struct hr__slurm_waiting *waiting = &run->waiting;
   if (waiting->may_preempt && run->scratch_capacity < waiting->count) {
     run->scratch_capacity = waiting->capacity;
-    if (!HR__ARENA_NEW(run->arena, run->waiting_scratch, run->scratch_capacity)) return false;
+    if (!HR__ARENA_ARRAY(run->arena, run->waiting_scratch, run->scratch_capacity)) return false;
   }
   compute_priorities(run, now_us);
   for (uint32_t i = 0; i < waiting->count; i++) {

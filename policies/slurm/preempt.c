@@ -32,7 +32,7 @@ bool hr__slurm_create_preemption(struct hr__slurm_run *run) {
   if (!config || config->preempt_type == HR_SLURM_PREEMPT_NONE) return true;
   struct hr__slurm_preemption *state = &run->preemption;
   size_t n_qos = config->n_qos;
-  if (!HR__ARENA_NEW(run->arena, state->may_preempt, n_qos * n_qos + 1)) return false;
+  if (!HR__ARENA_ARRAY(run->arena, state->may_preempt, n_qos * n_qos + 1)) return false;
   for (size_t q = 0; q < n_qos; q++)
     for (uint32_t i = 0; i < config->qos[q].n_preempt; i++)
       for (size_t other = 0; other < n_qos; other++)
@@ -45,10 +45,10 @@ bool hr__slurm_create_preemption(struct hr__slurm_run *run) {
     run->waiting.may_preempt = state->may_preempt;
     run->waiting.n_qos = config->n_qos;
   }
-  return HR__ARENA_NEW(run->arena, state->candidates, n_gpus) && HR__ARENA_NEW(run->arena, state->hidden, n_gpus) &&
-         HR__ARENA_NEW(run->arena, state->kept, n_gpus) &&
-         HR__ARENA_NEW(run->arena, state->chosen, run->nodes.n_words + 1) &&
-         HR__ARENA_NEW_BY_JOB(run->arena, state->leaving, run->trace->n_jobs);
+  return HR__ARENA_ARRAY(run->arena, state->candidates, n_gpus) && HR__ARENA_ARRAY(run->arena, state->hidden, n_gpus) &&
+         HR__ARENA_ARRAY(run->arena, state->kept, n_gpus) &&
+         HR__ARENA_ARRAY(run->arena, state->chosen, run->nodes.n_words + 1) &&
+         HR__ARENA_ARRAY_BY_JOB(run->arena, state->leaving, run->trace->n_jobs);
 }
 
 /* ---- Candidates ------------------------------------------------------------------------------------- */
@@ -322,8 +322,8 @@ bool hr__slurm_create_suspension(struct hr__slurm_run *run) {
   struct hr__slurm_suspension *state = &run->suspension;
   if (!run->preemption.is_on || !run->nodes.cpu_milli) return true;
   size_t n = run->nodes.n_nodes;
-  if (!HR__ARENA_NEW_BY_JOB(run->arena, state->since_us, run->trace->n_jobs) ||
-      !HR__ARENA_NEW(run->arena, state->cpu_milli, n + 1) || !HR__ARENA_NEW(run->arena, state->kept_milli, n + 1))
+  if (!HR__ARENA_ARRAY_BY_JOB(run->arena, state->since_us, run->trace->n_jobs) ||
+      !HR__ARENA_ARRAY(run->arena, state->cpu_milli, n + 1) || !HR__ARENA_ARRAY(run->arena, state->kept_milli, n + 1))
     return false;
   memcpy(state->cpu_milli, run->nodes.cpu_milli, n * sizeof *state->cpu_milli);
   return true;

@@ -45,12 +45,12 @@ bool hr__slurm_nodes_create(struct hr__slurm_nodes *nodes, struct hr_arena *aren
     if (gpus[n] > nodes->max_gpus) nodes->max_gpus = gpus[n];
   }
   size_t n_counts = (size_t)nodes->max_gpus + 1, n_words = nodes->n_words;
-  if (!HR__ARENA_NEW(arena, nodes->used, n_nodes + 1) || !HR__ARENA_NEW(arena, nodes->chosen, n_nodes + 1) ||
-      !HR__ARENA_NEW(arena, nodes->future, n_nodes + 1) ||
-      !HR__ARENA_NEW(arena, nodes->at_least, n_counts * n_words + 1) ||
-      !HR__ARENA_NEW(arena, nodes->releases, n_counts * n_nodes + 1) ||
-      !HR__ARENA_NEW(arena, nodes->n_releases, n_counts) || !HR__ARENA_NEW(arena, nodes->full, n_words + 1) ||
-      !HR__ARENA_NEW(arena, nodes->last, n_words + 1) || !HR__ARENA_NEW(arena, nodes->running, (size_t)(sum + 1)))
+  if (!HR__ARENA_ARRAY(arena, nodes->used, n_nodes + 1) || !HR__ARENA_ARRAY(arena, nodes->chosen, n_nodes + 1) ||
+      !HR__ARENA_ARRAY(arena, nodes->future, n_nodes + 1) ||
+      !HR__ARENA_ARRAY(arena, nodes->at_least, n_counts * n_words + 1) ||
+      !HR__ARENA_ARRAY(arena, nodes->releases, n_counts * n_nodes + 1) ||
+      !HR__ARENA_ARRAY(arena, nodes->n_releases, n_counts) || !HR__ARENA_ARRAY(arena, nodes->full, n_words + 1) ||
+      !HR__ARENA_ARRAY(arena, nodes->last, n_words + 1) || !HR__ARENA_ARRAY(arena, nodes->running, (size_t)(sum + 1)))
     return false;
   for (uint32_t n = 0; n < n_nodes; n++)
     for (uint32_t g = 0; g <= gpus[n]; g++) at_least(nodes, g)[n / 64] |= UINT64_C(1) << n % 64;
@@ -61,9 +61,9 @@ bool hr__slurm_nodes_create(struct hr__slurm_nodes *nodes, struct hr_arena *aren
 
 bool hr__slurm_nodes_limit(struct hr__slurm_nodes *nodes, struct hr_arena *arena, uint32_t n_jobs) {
   size_t n = (size_t)nodes->n_nodes + 1;
-  return HR__ARENA_NEW(arena, nodes->cpu_milli, n) && HR__ARENA_NEW(arena, nodes->mem_mib, n) &&
-         HR__ARENA_NEW(arena, nodes->future_cpu, n) && HR__ARENA_NEW(arena, nodes->future_mem, n) &&
-         HR__ARENA_NEW(arena, nodes->running, (size_t)n_jobs + 1);
+  return HR__ARENA_ARRAY(arena, nodes->cpu_milli, n) && HR__ARENA_ARRAY(arena, nodes->mem_mib, n) &&
+         HR__ARENA_ARRAY(arena, nodes->future_cpu, n) && HR__ARENA_ARRAY(arena, nodes->future_mem, n) &&
+         HR__ARENA_ARRAY(arena, nodes->running, (size_t)n_jobs + 1);
 }
 
 /* Whether numbers of free whole GPUs do not suffice to decide on which nodes a job fits: GPUs are shared, or the job
@@ -76,8 +76,8 @@ static bool is_limited(const struct hr__slurm_nodes *nodes, const struct hr__slu
 
 bool hr__slurm_nodes_share(struct hr__slurm_nodes *nodes, struct hr_arena *arena) {
   size_t count = (size_t)nodes->n_nodes * nodes->max_gpus;
-  if (!HR__ARENA_NEW(arena, nodes->gpu_milli, count + 1) || !HR__ARENA_NEW(arena, nodes->future_milli, count + 1) ||
-      !HR__ARENA_NEW(arena, nodes->chosen_gpus, (size_t)nodes->n_nodes + 1))
+  if (!HR__ARENA_ARRAY(arena, nodes->gpu_milli, count + 1) || !HR__ARENA_ARRAY(arena, nodes->future_milli, count + 1) ||
+      !HR__ARENA_ARRAY(arena, nodes->chosen_gpus, (size_t)nodes->n_nodes + 1))
     return false;
   for (uint32_t n = 0; n < nodes->n_nodes; n++)
     for (uint32_t g = 0; g < nodes->gpus[n]; g++) nodes->gpu_milli[(size_t)n * nodes->max_gpus + g] = WHOLE_MILLI;

@@ -92,7 +92,7 @@ static void add_range(struct hr__slurm_run *run, struct hr__slurm_part *part, ui
 }
 
 static bool set_nodes(struct hr__slurm_run *run, struct hr__slurm_part *part) {
-  if (!HR__ARENA_NEW(run->arena, part->nodes, run->nodes.n_words + 1)) return false;
+  if (!HR__ARENA_ARRAY(run->arena, part->nodes, run->nodes.n_words + 1)) return false;
   if (!part->config || !part->config->n_nodes) {
     for (uint32_t p = 0; p < run->n_pools; p++)
       add_range(run, part, p, 0, hr_cluster_pool_spec(run->cluster, (hr_pool){p})->nodes);
@@ -116,8 +116,8 @@ static bool set_partitions(struct hr__slurm_run *run) {
   uint32_t n_configured = run->config ? run->config->n_partitions : 0;
   run->n_parts = n_configured ? n_configured : 1;
   run->default_part = n_configured ? HR_NONE : 0;
-  if (!HR__ARENA_NEW(run->arena, run->parts, run->n_parts) ||
-      !HR__ARENA_NEW(run->arena, run->failed_parts, run->n_parts))
+  if (!HR__ARENA_ARRAY(run->arena, run->parts, run->n_parts) ||
+      !HR__ARENA_ARRAY(run->arena, run->failed_parts, run->n_parts))
     return false;
   for (uint32_t p = 0; p < run->n_parts; p++) {
     if (n_configured) run->parts[p].config = &run->config->partitions[p];
@@ -283,10 +283,10 @@ static bool set_associations(struct hr__slurm_run *run) {
   struct hr__slurm_tree_scratch *scratch = &accounts->scratch;
   accounts->shares_are_old = true;
   accounts->next_us = first_tick(run);
-  return HR__ARENA_NEW(run->arena, accounts->shares, n) && HR__ARENA_NEW(run->arena, accounts->usage, n) &&
-         HR__ARENA_NEW(run->arena, scratch->sums, n) && HR__ARENA_NEW(run->arena, scratch->ancestors, n) &&
-         HR__ARENA_NEW(run->arena, scratch->first, n) && HR__ARENA_NEW(run->arena, scratch->members, n) &&
-         HR__ARENA_NEW(run->arena, scratch->place, n) && HR__ARENA_NEW(run->arena, scratch->order, n);
+  return HR__ARENA_ARRAY(run->arena, accounts->shares, n) && HR__ARENA_ARRAY(run->arena, accounts->usage, n) &&
+         HR__ARENA_ARRAY(run->arena, scratch->sums, n) && HR__ARENA_ARRAY(run->arena, scratch->ancestors, n) &&
+         HR__ARENA_ARRAY(run->arena, scratch->first, n) && HR__ARENA_ARRAY(run->arena, scratch->members, n) &&
+         HR__ARENA_ARRAY(run->arena, scratch->place, n) && HR__ARENA_ARRAY(run->arena, scratch->order, n);
 }
 
 enum hr_status hr__slurm_set_up(struct hr__slurm_run *run, struct hr_error *error) {

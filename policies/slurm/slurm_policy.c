@@ -446,9 +446,9 @@ static bool make_space(struct hr__slurm_run *run, uint32_t n) {
   while (capacity < n) capacity *= 2;
   struct hr__slurm_timeline *line = &run->line;
   uint32_t max_slots = 2 * capacity + 2;
-  if (!HR__ARENA_NEW(run->arena, run->queue, capacity) || !HR__ARENA_NEW(run->arena, run->rests, capacity) ||
-      !HR__ARENA_NEW(run->arena, run->planned, capacity) || !HR__ARENA_NEW(run->arena, line->slots, max_slots) ||
-      !HR__ARENA_NEW(run->arena, line->nodes, (size_t)max_slots * line->n_words + 1))
+  if (!HR__ARENA_ARRAY(run->arena, run->queue, capacity) || !HR__ARENA_ARRAY(run->arena, run->rests, capacity) ||
+      !HR__ARENA_ARRAY(run->arena, run->planned, capacity) || !HR__ARENA_ARRAY(run->arena, line->slots, max_slots) ||
+      !HR__ARENA_ARRAY(run->arena, line->nodes, (size_t)max_slots * line->n_words + 1))
     return false;
   run->queue_capacity = capacity;
   line->max_slots = max_slots;
@@ -473,10 +473,10 @@ static bool create_counters(struct hr__slurm_run *run) {
   line->n_scopes[HR__SLURM_OF_ASSOC] = run->accounts.count;
   for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++) {
     if (!run->limits.max_tests[s]) continue;
-    if (!HR__ARENA_NEW(run->arena, line->tests[s], (size_t)line->n_scopes[s] + 1)) return false;
+    if (!HR__ARENA_ARRAY(run->arena, line->tests[s], (size_t)line->n_scopes[s] + 1)) return false;
   }
   if (!run->limits.job_part_count_reserve) return true;
-  return HR__ARENA_NEW(run->arena, line->part_reserves, run->n_parts);
+  return HR__ARENA_ARRAY(run->arena, line->part_reserves, run->n_parts);
 }
 
 /* Sets the scopes for which the tests of a job are counted. */

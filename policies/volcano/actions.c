@@ -53,25 +53,37 @@ static uint32_t collect_nodes(struct hr__volcano_session *session, uint32_t task
 
 /* ---- enqueue ---------------------------------------------------------------------------------------- */
 
-/* Creates an empty heap for each queue, with room for all its jobs, and fills the heap of the queues that have jobs. */
-static void collect_pending_jobs(struct hr__volcano_session *session) {
-  const struct hr__volcano_snapshot *snapshot = session->snapshot;
-  uint32_t *n_jobs = session->scratch_stamp;
-  for (uint32_t i = 0; i < snapshot->n_queues; i++) n_jobs[i] = 0;
-  for (uint32_t i = 0; i < snapshot->n_jobs; i++)
-    if (snapshot->jobs[i].queue != HR__VOLCANO_NONE) n_jobs[snapshot->jobs[i].queue]++;
+/* Returns a count of jobs by queue, in scratch memory; all are 0. */
+static uint32_t *begin_job_heaps(struct hr__volcano_session *session) {
+  for (uint32_t i = 0; i < session->snapshot->n_queues; i++) session->scratch_stamp[i] = 0;
+  return session->scratch_stamp;
+}
+
+/* Creates an empty heap for each queue, with room for the counted jobs, and empties the heap of queues. Clears the
+   counts. */
+static void end_job_heaps(struct hr__volcano_session *session, uint32_t *n_jobs) {
   session->queue_heap.count = 0;
-  for (uint32_t i = 0; i < snapshot->n_queues; i++) session->job_heaps[i] = hr__volcano_pool_heap(session, n_jobs[i]);
-  for (uint32_t i = 0; i < snapshot->n_queues; i++) {
-    if (n_jobs[i]) hr__volcano_push_queue(session, &session->queue_heap, i);
+  for (uint32_t i = 0; i < session->snapshot->n_queues; i++) {
+    session->job_heaps[i] = hr__volcano_pool_heap(session, n_jobs[i]);
     n_jobs[i] = 0;
   }
   session->stamp = 0;
 }
 
+/* Creates an empty heap for each queue, with room for all its jobs. */
+static void create_job_heaps(struct hr__volcano_session *session) {
+  const struct hr__volcano_snapshot *snapshot = session->snapshot;
+  uint32_t *n_jobs = begin_job_heaps(session);
+  for (uint32_t i = 0; i < snapshot->n_jobs; i++)
+    if (snapshot->jobs[i].queue != HR__VOLCANO_NONE) n_jobs[snapshot->jobs[i].queue]++;
+  end_job_heaps(session, n_jobs);
+}
+
 void hr__volcano_run_enqueue(struct hr__volcano_session *session) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
-  collect_pending_jobs(session);
+  create_job_heaps(session);
+  for (uint32_t i = 0; i < snapshot->n_queues; i++)
+    if (session->job_heaps[i].capacity) hr__volcano_push_queue(session, &session->queue_heap, i);
   for (uint32_t i = 0; i < snapshot->n_jobs; i++)
     if (snapshot->jobs[i].queue != HR__VOLCANO_NONE && session->job_phase[i] == HR__VOLCANO_PHASE_PENDING)
       hr__volcano_push_job(session, &session->job_heaps[snapshot->jobs[i].queue], i);
@@ -105,37 +117,43 @@ static bool takes_part(struct hr__volcano_session *session, uint32_t job, bool e
   return hr__volcano_job_is_valid(session, job);
 }
 
-/* Fills the heap of those pending tasks of a job that allocate places. */
-static void collect_tasks(struct hr__volcano_session *session, uint32_t job) {
+/* Fills the heap of the pending tasks of a job. `with_best_effort`: also those that request nothing. */
+static void fill_task_heap(struct hr__volcano_session *session, uint32_t job, bool with_best_effort) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
-  session->task_heaps[job] = hr__volcano_pool_heap(session, session->job_count[job][HR__VOLCANO_PENDING]);
+  struct hr__volcano_heap *heap = &session->task_heaps[job];
+  heap->count = 0;
   for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++)
     if (session->task_state[i] == HR__VOLCANO_PENDING && !session->snapshot->tasks[i].gated &&
-        !session->is_best_effort[i])
-      hr__volcano_push_task(session, &session->task_heaps[job], i);
+        (with_best_effort || !session->is_best_effort[i]))
+      hr__volcano_push_task(session, heap, i);
+}
+
+/* Creates and fills the heap of the pending tasks of a job. */
+static void collect_tasks(struct hr__volcano_session *session, uint32_t job, bool with_best_effort) {
+  session->task_heaps[job] = hr__volcano_pool_heap(session, session->snapshot->jobs[job].n_tasks);
+  fill_task_heap(session, job, with_best_effort);
+}
+
+/* Adds a job to the heap of its queue. The first job of a queue adds the queue, too. */
+static void add_job(struct hr__volcano_session *session, uint32_t job) {
+  uint32_t queue = session->snapshot->jobs[job].queue;
+  if (!session->job_heaps[queue].count) hr__volcano_push_queue(session, &session->queue_heap, queue);
+  hr__volcano_push_job(session, &session->job_heaps[queue], job);
 }
 
 static void collect_jobs(struct hr__volcano_session *session) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
-  uint32_t *n_jobs = session->scratch_stamp;
+  uint32_t *n_jobs = begin_job_heaps(session);
   bool enqueues = has_action(session, HR__VOLCANO_ENQUEUE);
-  for (uint32_t i = 0; i < snapshot->n_queues; i++) n_jobs[i] = 0;
   for (uint32_t i = 0; i < snapshot->n_jobs; i++) {
     session->task_heaps[i].count = 0;
     if (!takes_part(session, i, enqueues)) continue;
-    collect_tasks(session, i);
+    collect_tasks(session, i, false);
     if (session->task_heaps[i].count) n_jobs[snapshot->jobs[i].queue]++;
   }
-  session->queue_heap.count = 0;
-  for (uint32_t i = 0; i < snapshot->n_queues; i++) session->job_heaps[i] = hr__volcano_pool_heap(session, n_jobs[i]);
-  for (uint32_t i = 0; i < snapshot->n_jobs; i++) {
-    if (!session->task_heaps[i].count) continue;
-    struct hr__volcano_heap *heap = &session->job_heaps[snapshot->jobs[i].queue];
-    if (!heap->count) hr__volcano_push_queue(session, &session->queue_heap, snapshot->jobs[i].queue);
-    hr__volcano_push_job(session, heap, i);
-  }
-  for (uint32_t i = 0; i < snapshot->n_queues; i++) n_jobs[i] = 0;
-  session->stamp = 0;
+  end_job_heaps(session, n_jobs);
+  for (uint32_t i = 0; i < snapshot->n_jobs; i++)
+    if (session->task_heaps[i].count) add_job(session, i);
 }
 
 /* Places or pipelines a task on the best node. Returns false if no node accepts it. */
@@ -260,11 +278,11 @@ static bool allocate_job(struct hr__volcano_session *session, uint32_t job) {
 }
 
 /* In a lasting session, adds the successor of a job that was served, if there is one. */
-static void add_successor(struct hr__volcano_session *session, uint32_t job) {
+static void add_successor(struct hr__volcano_session *session, uint32_t job, bool with_best_effort) {
   if (!session->owner || !session->owner->successor) return;
   uint32_t next = session->owner->successor(session->owner->self, job);
   if (next == HR__VOLCANO_NONE) return;
-  collect_tasks(session, next);
+  collect_tasks(session, next, with_best_effort);
   struct hr__volcano_heap *heap = &session->job_heaps[session->snapshot->jobs[next].queue];
   if (heap->count == heap->capacity) { /* the served job is in the heap, too, because it is elastic */
     struct hr__volcano_heap grown = hr__volcano_pool_heap(session, 2 * heap->capacity + 1);
@@ -285,7 +303,8 @@ void hr__volcano_run_allocate(struct hr__volcano_session *session) {
     bool goes_on = is_ready && session->task_heaps[job].count;
     bool is_elastic = session->snapshot->jobs[job].min_available < (int64_t)session->snapshot->jobs[job].n_tasks;
     if (goes_on) hr__volcano_push_job(session, &session->job_heaps[queue], job);
-    if (goes_on ? is_elastic : is_ready || hr__volcano_job_is_pipelined(session, job)) add_successor(session, job);
+    if (goes_on ? is_elastic : is_ready || hr__volcano_job_is_pipelined(session, job))
+      add_successor(session, job, false);
     hr__volcano_push_queue(session, &session->queue_heap, queue);
   }
 }
@@ -295,8 +314,7 @@ void hr__volcano_run_allocate(struct hr__volcano_session *session) {
 /* Fills the heaps with the best-effort tasks of jobs that are enqueued. Pipelined tasks become pending again. */
 static void collect_best_effort(struct hr__volcano_session *session) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
-  collect_pending_jobs(session);
-  session->queue_heap.count = 0;
+  create_job_heaps(session);
   for (uint32_t i = 0; i < snapshot->n_jobs; i++) {
     const struct hr__volcano_job *info = &snapshot->jobs[i];
     session->task_heaps[i].count = 0;
@@ -310,9 +328,7 @@ static void collect_best_effort(struct hr__volcano_session *session) {
       if (session->task_state[k] == HR__VOLCANO_PENDING && !snapshot->tasks[k].gated)
         hr__volcano_push_task(session, &session->task_heaps[i], k);
     }
-    if (!session->task_heaps[i].count) continue;
-    if (!session->job_heaps[info->queue].count) hr__volcano_push_queue(session, &session->queue_heap, info->queue);
-    hr__volcano_push_job(session, &session->job_heaps[info->queue], i);
+    if (session->task_heaps[i].count) add_job(session, i);
   }
 }
 
@@ -423,24 +439,29 @@ static uint32_t queue_of(const struct hr__volcano_session *session, uint32_t tas
   return session->snapshot->jobs[session->snapshot->tasks[task].job].queue;
 }
 
-static bool fits_now(const struct hr__volcano_session *session, uint32_t preemptor, uint32_t node) {
-  return hr__volcano_allocatable(session, queue_of(session, preemptor), preemptor) &&
-         hr__volcano_fits_future(session, preemptor, node) &&
-         hr__volcano_predicate(session, preemptor, node, NULL) == HR__VOLCANO_FITS &&
-         hr__volcano_owner_accepts(session, preemptor, node);
+/* Whether the preemptor fits on the node now. For other queues, only the resources are checked. */
+static bool fits_now(const struct hr__volcano_session *session, enum scope scope, uint32_t preemptor, uint32_t node) {
+  if (scope != OTHER_QUEUES && !hr__volcano_allocatable(session, queue_of(session, preemptor), preemptor)) return false;
+  if (!hr__volcano_fits_future(session, preemptor, node)) return false;
+  if (scope != OTHER_QUEUES && hr__volcano_predicate(session, preemptor, node, NULL) != HR__VOLCANO_FITS) return false;
+  return hr__volcano_owner_accepts(session, preemptor, node);
 }
 
 /* ---- preempt, node by node -------------------------------------------------------------------------- */
 
 static bool preempt_on_node(struct hr__volcano_session *session, enum scope scope, uint32_t preemptor, uint32_t node) {
+  bool reclaims = scope == OTHER_QUEUES;
   uint32_t n = collect_candidates(session, scope, preemptor, node), mark = session->n_log;
-  uint32_t n_victims = hr__volcano_choose_victims(session, HR__VOLCANO_PREEMPTABLE, preemptor, n);
+  if (reclaims && !n) return false;
+  enum hr__volcano_callback callback = reclaims ? HR__VOLCANO_RECLAIMABLE : HR__VOLCANO_PREEMPTABLE;
+  uint32_t n_victims = hr__volcano_choose_victims(session, callback, preemptor, n);
   if (!would_fit(session, preemptor, node, session->victims, n_victims)) return false;
   hr__volcano_victims_begin(session, preemptor, session->victims, n_victims);
-  bool fits = fits_now(session, preemptor, node);
+  /* As in Volcano, reclaim evicts the first victim even if the task fits without that. */
+  bool fits = (!reclaims || !n_victims) && fits_now(session, scope, preemptor, node);
   while (!fits && session->victim_heap.count) {
-    hr__volcano_evict(session, hr__volcano_victims_pop(session));
-    fits = fits_now(session, preemptor, node);
+    hr__volcano_evict(session, hr__volcano_pop_victim(session, &session->victim_heap));
+    fits = fits_now(session, scope, preemptor, node);
   }
   if (fits)
     hr__volcano_pipeline(session, preemptor, node);
@@ -467,19 +488,19 @@ static bool plan_on_node(struct hr__volcano_session *session, enum scope scope, 
   hr__volcano_victims_begin(session, preemptor, session->victims, n_victims);
   uint32_t *evicted = session->victims; /* the heap has a copy */
   while (session->victim_heap.count) {
-    uint32_t task = hr__volcano_victims_pop(session);
+    uint32_t task = hr__volcano_pop_victim(session, &session->victim_heap);
     evicted[n_evicted++] = task;
     hr__volcano_evict(session, task);
-    if (fits_now(session, preemptor, node)) break;
+    if (fits_now(session, scope, preemptor, node)) break;
   }
   hr__volcano_forget(session, mark); /* the evictions are undone one by one below */
   bool accepted = hr__volcano_predicate(session, preemptor, node, NULL) == HR__VOLCANO_FITS;
-  if (!n_evicted && !fits_now(session, preemptor, node)) accepted = false;
+  if (!n_evicted && !fits_now(session, scope, preemptor, node)) accepted = false;
   *plan = (struct plan){.node = node};
   /* Restore the last victims first, because they have the highest priority. */
   for (uint32_t i = n_evicted; i-- > 0 && accepted;) {
     hr__volcano_restore(session, evicted[i]);
-    if (fits_now(session, preemptor, node)) continue;
+    if (fits_now(session, scope, preemptor, node)) continue;
     hr__volcano_evict(session, evicted[i]);
     hr__volcano_forget(session, mark);
     session->filtered[plan->n_victims++] = evicted[i];
@@ -528,24 +549,18 @@ static bool preempt_on_best_node(struct hr__volcano_session *session, enum scope
 
 /* ---- preempt ---------------------------------------------------------------------------------------- */
 
+/* Pipelines a task after the necessary evictions. Returns false if it fits on no node. */
 static bool preempt(struct hr__volcano_session *session, enum scope scope, uint32_t preemptor) {
+  bool reclaims = scope == OTHER_QUEUES, reversed = reclaims && session->config->prefers_last_node;
   if (session->snapshot->tasks[preemptor].never_preempts) return false;
+  if (reclaims && !hr__volcano_preemptive(session, queue_of(session, preemptor), preemptor)) return false;
   uint32_t n = collect_possible_nodes(session, preemptor);
-  if (session->config->topology_aware_preemption) return preempt_on_best_node(session, scope, preemptor, n);
-  sort_nodes(session, preemptor, n);
+  if (!reclaims && session->config->topology_aware_preemption)
+    return preempt_on_best_node(session, scope, preemptor, n);
+  if (!reclaims) sort_nodes(session, preemptor, n);
   for (uint32_t i = 0; i < n; i++)
-    if (preempt_on_node(session, scope, preemptor, session->node_list[i])) return true;
+    if (preempt_on_node(session, scope, preemptor, session->node_list[reversed ? n - 1 - i : i])) return true;
   return false;
-}
-
-/* Fills the heap of pending tasks of a job. */
-static void fill_task_heap(struct hr__volcano_session *session, uint32_t job) {
-  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
-  struct hr__volcano_heap *heap = &session->task_heaps[job];
-  heap->count = 0;
-  for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++)
-    if (session->task_state[i] == HR__VOLCANO_PENDING && !session->snapshot->tasks[i].gated)
-      hr__volcano_push_task(session, heap, i);
 }
 
 /* Fills the heaps of starving jobs. `all_queues`: the heap of queues gets all queues with valid, enqueued jobs, else
@@ -553,15 +568,7 @@ static void fill_task_heap(struct hr__volcano_session *session, uint32_t job) {
 static void collect_starving(struct hr__volcano_session *session, bool all_queues) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
   uint32_t *n_jobs = session->scratch_stamp;
-  for (uint32_t i = 0; i < snapshot->n_queues; i++) n_jobs[i] = 0;
-  for (uint32_t i = 0; i < snapshot->n_jobs; i++)
-    if (snapshot->jobs[i].queue != HR__VOLCANO_NONE) n_jobs[snapshot->jobs[i].queue]++;
-  for (uint32_t i = 0; i < snapshot->n_queues; i++) {
-    session->job_heaps[i] = hr__volcano_pool_heap(session, n_jobs[i]);
-    n_jobs[i] = 0;
-  }
-  session->stamp = 0;
-  session->queue_heap.count = 0;
+  create_job_heaps(session);
   for (uint32_t i = 0; i < snapshot->n_jobs; i++) {
     uint32_t queue = snapshot->jobs[i].queue;
     if (queue == HR__VOLCANO_NONE || session->job_phase[i] == HR__VOLCANO_PHASE_PENDING ||
@@ -571,38 +578,27 @@ static void collect_starving(struct hr__volcano_session *session, bool all_queue
     if ((all_queues || is_starving) && !n_jobs[queue]++) hr__volcano_push_queue(session, &session->queue_heap, queue);
     if (!is_starving) continue;
     hr__volcano_push_job(session, &session->job_heaps[queue], i);
-    session->task_heaps[i] = hr__volcano_pool_heap(session, snapshot->jobs[i].n_tasks);
-    fill_task_heap(session, i);
+    collect_tasks(session, i, true);
   }
   for (uint32_t i = 0; i < snapshot->n_queues; i++) n_jobs[i] = 0;
 }
 
-/* The same as add_successor(), for the actions preempt and reclaim. */
-static void push_successor(struct hr__volcano_session *session, uint32_t job) {
-  if (!session->owner || !session->owner->successor) return;
-  uint32_t next = session->owner->successor(session->owner->self, job);
-  if (next == HR__VOLCANO_NONE) return;
-  session->task_heaps[next] = hr__volcano_pool_heap(session, session->snapshot->jobs[next].n_tasks);
-  fill_task_heap(session, next);
-  hr__volcano_push_job(session, &session->job_heaps[session->snapshot->jobs[next].queue], next);
-}
-
-/* Preempts other jobs of the queue for a starving job. */
-static void preempt_for_job(struct hr__volcano_session *session, uint32_t job) {
+/* Evicts other jobs of the queue, or jobs of other queues, for a starving job. */
+static void preempt_for_job(struct hr__volcano_session *session, enum scope scope, uint32_t job) {
   uint32_t mark = session->n_log;
   while (hr__volcano_job_is_starving(session, job) && session->task_heaps[job].count)
-    preempt(session, OTHER_JOBS_OF_QUEUE, hr__volcano_pop_task(session, &session->task_heaps[job]));
+    preempt(session, scope, hr__volcano_pop_task(session, &session->task_heaps[job]));
   if (!hr__volcano_job_is_pipelined(session, job)) {
     hr__volcano_undo(session, mark);
     return;
   }
   hr__volcano_commit(session, mark);
-  push_successor(session, job);
+  add_successor(session, job, true);
 }
 
 /* Preempts tasks of a job for other tasks of the same job. */
 static void preempt_within_job(struct hr__volcano_session *session, uint32_t job) {
-  fill_task_heap(session, job);
+  fill_task_heap(session, job, true);
   while (session->task_heaps[job].count) {
     uint32_t mark = session->n_log, task = hr__volcano_pop_task(session, &session->task_heaps[job]);
     if (!preempt(session, SAME_JOB, task)) break;
@@ -619,56 +615,12 @@ void hr__volcano_run_preempt(struct hr__volcano_session *session) {
     struct hr__volcano_heap starving = hr__volcano_pool_heap(session, n);
     for (uint32_t i = 0; i < n; i++) starving.items[i] = session->job_heaps[queue].items[i];
     while (session->job_heaps[queue].count)
-      preempt_for_job(session, hr__volcano_pop_job(session, &session->job_heaps[queue]));
+      preempt_for_job(session, OTHER_JOBS_OF_QUEUE, hr__volcano_pop_job(session, &session->job_heaps[queue]));
     for (uint32_t i = 0; i < n; i++) preempt_within_job(session, starving.items[i]);
   }
 }
 
 /* ---- reclaim ---------------------------------------------------------------------------------------- */
-
-static bool would_fit_now(const struct hr__volcano_session *session, uint32_t reclaimer, uint32_t node) {
-  return hr__volcano_fits_future(session, reclaimer, node) && hr__volcano_owner_accepts(session, reclaimer, node);
-}
-
-static bool reclaim_on_node(struct hr__volcano_session *session, uint32_t reclaimer, uint32_t node) {
-  uint32_t n = collect_candidates(session, OTHER_QUEUES, reclaimer, node), mark = session->n_log;
-  if (!n) return false;
-  uint32_t n_victims = hr__volcano_choose_victims(session, HR__VOLCANO_RECLAIMABLE, reclaimer, n);
-  if (!would_fit(session, reclaimer, node, session->victims, n_victims)) return false;
-  hr__volcano_victims_begin(session, reclaimer, session->victims, n_victims);
-  bool fits = false;
-  while (!fits && session->victim_heap.count) {
-    hr__volcano_evict(session, hr__volcano_victims_pop(session));
-    fits = would_fit_now(session, reclaimer, node);
-  }
-  if (!fits && !would_fit_now(session, reclaimer, node)) {
-    hr__volcano_undo(session, mark);
-    return false;
-  }
-  hr__volcano_pipeline(session, reclaimer, node);
-  return true;
-}
-
-static void reclaim_for_task(struct hr__volcano_session *session, uint32_t task) {
-  if (session->snapshot->tasks[task].never_preempts) return;
-  if (!hr__volcano_preemptive(session, queue_of(session, task), task)) return;
-  uint32_t n = collect_possible_nodes(session, task);
-  bool reversed = session->config->prefers_last_node;
-  for (uint32_t i = 0; i < n; i++)
-    if (reclaim_on_node(session, task, session->node_list[reversed ? n - 1 - i : i])) return;
-}
-
-static void reclaim_for_job(struct hr__volcano_session *session, uint32_t job) {
-  uint32_t mark = session->n_log;
-  while (hr__volcano_job_is_starving(session, job) && session->task_heaps[job].count)
-    reclaim_for_task(session, hr__volcano_pop_task(session, &session->task_heaps[job]));
-  if (!hr__volcano_job_is_pipelined(session, job)) {
-    hr__volcano_undo(session, mark);
-    return;
-  }
-  hr__volcano_commit(session, mark);
-  push_successor(session, job);
-}
 
 void hr__volcano_run_reclaim(struct hr__volcano_session *session) {
   collect_starving(session, true);
@@ -676,7 +628,7 @@ void hr__volcano_run_reclaim(struct hr__volcano_session *session) {
     uint32_t queue = hr__volcano_pop_queue(session, &session->queue_heap);
     if (hr__volcano_overused(session, queue)) continue;
     while (session->job_heaps[queue].count)
-      reclaim_for_job(session, hr__volcano_pop_job(session, &session->job_heaps[queue]));
+      preempt_for_job(session, OTHER_QUEUES, hr__volcano_pop_job(session, &session->job_heaps[queue]));
   }
 }
 

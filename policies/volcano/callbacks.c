@@ -30,18 +30,13 @@ static uint32_t allocated_tasks(const struct hr__volcano_session *session, uint3
          count[HR__VOLCANO_RUNNING];
 }
 
-/* The sum of the requests of gated tasks, which must not be scheduled yet. */
-static struct hr__volcano_vector gated_resources(const struct hr__volcano_session *session, uint32_t job) {
+/* Subtracts the requests of gated tasks, which must not be scheduled yet. The amounts stay at least 0. */
+static void deduct_gated(const struct hr__volcano_session *session, uint32_t job, struct hr__volcano_vector *vector) {
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   struct hr__volcano_vector gated;
   hr__volcano_clear(&gated);
-  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++)
     if (session->snapshot->tasks[i].gated) hr__volcano_add(&gated, session->snapshot->tasks[i].request);
-  return gated;
-}
-
-static void deduct_gated(const struct hr__volcano_session *session, uint32_t job, struct hr__volcano_vector *vector) {
-  struct hr__volcano_vector gated = gated_resources(session, job);
   if (hr__volcano_is_empty(&gated)) return;
   for (uint32_t i = 0; i < vector->width; i++) {
     if (!hr__volcano_has(&gated, i)) continue;
@@ -173,13 +168,16 @@ enum {
   PENDING = 1 << HR__VOLCANO_PENDING
 };
 
-/* The number of tasks of a role in one of the states. Pending best-effort tasks can be counted, too. */
-static int32_t count_role(const struct hr__volcano_session *session, uint32_t job, uint32_t role, unsigned states,
-                          bool with_best_effort) {
+/* The number of tasks of a role and a sub-job (HR__VOLCANO_NONE: any) in one of the states. Pending best-effort tasks
+   can be counted, too. */
+static int64_t count_tasks(const struct hr__volcano_session *session, uint32_t job, uint32_t role, uint32_t subjob,
+                           unsigned states, bool with_best_effort) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
-  int32_t count = 0;
+  int64_t count = 0;
   for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++) {
-    if (session->snapshot->tasks[i].role != role) continue;
+    const struct hr__volcano_task *task = &session->snapshot->tasks[i];
+    if (role != HR__VOLCANO_NONE && task->role != role) continue;
+    if (subjob != HR__VOLCANO_NONE && task->subjob != subjob) continue;
     enum hr__volcano_state state = session->task_state[i];
     count += (states >> state & 1) || (with_best_effort && state == HR__VOLCANO_PENDING && session->is_best_effort[i]);
   }
@@ -193,30 +191,19 @@ static bool roles_are_met(const struct hr__volcano_session *session, uint32_t jo
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   if (!info->role_min_total || info->min_available < info->role_min_total) return true;
   for (uint32_t role = 0; role < info->n_roles; role++)
-    if (info->role_min[role] && count_role(session, job, role, states, with_best_effort) < info->role_min[role])
+    if (info->role_min[role] &&
+        count_tasks(session, job, role, HR__VOLCANO_NONE, states, with_best_effort) < info->role_min[role])
       return false;
   return true;
 }
 
 /* ---- Plug-ins: sub-jobs ----------------------------------------------------------------------------- */
 
-/* The number of tasks of a sub-job in one of the states. Pending best-effort tasks can be counted, too. */
-static int64_t count_subjob(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob, unsigned states,
-                            bool with_best_effort) {
-  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
-  int64_t count = 0;
-  for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++) {
-    if (session->snapshot->tasks[i].subjob != subjob) continue;
-    enum hr__volcano_state state = session->task_state[i];
-    count += (states >> state & 1) || (with_best_effort && state == HR__VOLCANO_PENDING && session->is_best_effort[i]);
-  }
-  return count;
-}
-
 bool hr__volcano_subjob_is_ready(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob,
                                  bool with_pipelined) {
   unsigned states = READY | (with_pipelined ? PIPELINED : 0);
-  return count_subjob(session, job, subjob, states, true) >= session->snapshot->jobs[job].subjobs[subjob].min_tasks;
+  return count_tasks(session, job, HR__VOLCANO_NONE, subjob, states, true) >=
+         session->snapshot->jobs[job].subjobs[subjob].min_tasks;
 }
 
 /* Whether enough sub-jobs of each policy have their minimum number of tasks in the given states. `with_best_effort`:
@@ -227,8 +214,8 @@ static bool subjobs_are_met(const struct hr__volcano_session *session, uint32_t 
   for (uint32_t policy = 0; policy < info->n_policies; policy++) {
     int64_t n_complete = 0;
     for (uint32_t i = 0; i < info->n_subjobs; i++)
-      n_complete += info->subjobs[i].policy == policy &&
-                    count_subjob(session, job, i, states, with_best_effort) >= info->subjobs[i].min_tasks;
+      n_complete += info->subjobs[i].policy == policy && count_tasks(session, job, HR__VOLCANO_NONE, i, states,
+                                                                     with_best_effort) >= info->subjobs[i].min_tasks;
     if (n_complete < info->policy_min[policy]) return false;
   }
   return true;
@@ -261,8 +248,9 @@ int hr__volcano_gang_compare_jobs(const struct hr__volcano_session *session, uin
   return (int)has_minimum(session, left, false) - (int)has_minimum(session, right, false);
 }
 
-uint32_t hr__volcano_gang_victims(struct hr__volcano_session *session, const uint32_t *candidates, uint32_t n,
-                                  uint32_t *victims) {
+uint32_t hr__volcano_gang_victims(struct hr__volcano_session *session, uint32_t preemptor, const uint32_t *candidates,
+                                  uint32_t n, uint32_t *victims) {
+  (void)preemptor;
   uint32_t n_victims = 0;
   for (uint32_t i = 0; i < n; i++) {
     uint32_t job = session->snapshot->tasks[candidates[i]].job, taken = 0;
@@ -281,11 +269,12 @@ bool hr__volcano_may_continue(const struct hr__volcano_session *session, uint32_
   if (info->min_available < info->role_min_total) {
     int64_t left = hr__volcano_ready_tasks(session, job);
     for (uint32_t role = 0; role < info->n_roles; role++)
-      if (!failed[role]) left += count_role(session, job, role, PENDING, false);
+      if (!failed[role]) left += count_tasks(session, job, role, HR__VOLCANO_NONE, PENDING, false);
     return left >= info->min_available;
   }
   for (uint32_t role = 0; role < info->n_roles; role++)
-    if (failed[role] && info->role_min[role] && count_role(session, job, role, READY, true) < info->role_min[role])
+    if (failed[role] && info->role_min[role] &&
+        count_tasks(session, job, role, HR__VOLCANO_NONE, READY, true) < info->role_min[role])
       return false;
   return true;
 }
@@ -309,8 +298,9 @@ uint32_t hr__volcano_priority_victims(struct hr__volcano_session *session, uint3
 
 /* ---- Plug-ins: conformance -------------------------------------------------------------------------- */
 
-uint32_t hr__volcano_conformance_victims(struct hr__volcano_session *session, const uint32_t *candidates, uint32_t n,
-                                         uint32_t *victims) {
+uint32_t hr__volcano_conformance_victims(struct hr__volcano_session *session, uint32_t preemptor,
+                                         const uint32_t *candidates, uint32_t n, uint32_t *victims) {
+  (void)preemptor;
   uint32_t n_victims = 0;
   for (uint32_t i = 0; i < n; i++)
     if (!session->snapshot->tasks[candidates[i]].is_critical) victims[n_victims++] = candidates[i];
@@ -457,8 +447,9 @@ void hr__volcano_proportion_open(struct hr__volcano_session *session) {
 
 /* ---- Plug-ins: votes -------------------------------------------------------------------------------- */
 
-uint32_t hr__volcano_proportion_victims(struct hr__volcano_session *session, const uint32_t *candidates, uint32_t n,
-                                        uint32_t *victims) {
+uint32_t hr__volcano_proportion_victims(struct hr__volcano_session *session, uint32_t preemptor,
+                                        const uint32_t *candidates, uint32_t n, uint32_t *victims) {
+  (void)preemptor;
   uint32_t n_victims = 0;
   session->stamp++;
   for (uint32_t i = 0; i < n; i++) {
@@ -550,7 +541,8 @@ static int compare_proportion(const struct hr__volcano_session *session, uint32_
   return (a > b) - (a < b);
 }
 
-static bool queue_precedes(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
+static bool queue_precedes(const void *self, uint32_t left, uint32_t right) {
+  const struct hr__volcano_session *session = self;
   FOR_EACH_ENABLED(plugin, HR__VOLCANO_QUEUE_ORDER) {
     int order = 0;
     if (plugin->id == HR__VOLCANO_PROPORTION) order = compare_proportion(session, left, right);
@@ -565,7 +557,8 @@ static bool queue_precedes(const struct hr__volcano_session *session, uint32_t l
   return strcmp(queues[left].name, queues[right].name) < 0;
 }
 
-static bool task_precedes(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
+static bool task_precedes(const void *self, uint32_t left, uint32_t right) {
+  const struct hr__volcano_session *session = self;
   const struct hr__volcano_task *a = &session->snapshot->tasks[left], *b = &session->snapshot->tasks[right];
   FOR_EACH_ENABLED(plugin, HR__VOLCANO_TASK_ORDER)
   if (plugin->id == HR__VOLCANO_PRIORITY && a->priority != b->priority) return a->priority > b->priority;
@@ -575,7 +568,8 @@ static bool task_precedes(const struct hr__volcano_session *session, uint32_t le
 }
 
 /* Whether `left` is evicted before `right`. */
-static bool victim_precedes(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
+static bool victim_precedes(const void *self, uint32_t left, uint32_t right) {
+  const struct hr__volcano_session *session = self;
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
   uint32_t a = snapshot->tasks[left].job, b = snapshot->tasks[right].job;
   if (a == b || a == HR__VOLCANO_NONE || b == HR__VOLCANO_NONE) return !task_precedes(session, left, right);
@@ -595,23 +589,14 @@ static bool victim_precedes(const struct hr__volcano_session *session, uint32_t 
 
 /* ---- Heaps ------------------------------------------------------------------------------------------ */
 
-static bool queue_before(const void *self, uint32_t a, uint32_t b) {
-  return queue_precedes(self, a, b);
-}
-static bool job_before(const void *self, uint32_t a, uint32_t b) {
-  return hr__volcano_job_precedes(self, a, b);
-}
-static bool task_before(const void *self, uint32_t a, uint32_t b) {
-  return task_precedes(self, a, b);
-}
-static bool victim_before(const void *self, uint32_t a, uint32_t b) {
-  return victim_precedes(self, a, b);
+static bool job_precedes(const void *self, uint32_t left, uint32_t right) {
+  return hr__volcano_job_precedes(self, left, right);
 }
 
-HR__HEAP(queue_order, uint32_t, queue_before)
-HR__HEAP(job_order, uint32_t, job_before)
-HR__HEAP(task_order, uint32_t, task_before)
-HR__HEAP(victim_order, uint32_t, victim_before)
+HR__HEAP(queue_order, uint32_t, queue_precedes)
+HR__HEAP(job_order, uint32_t, job_precedes)
+HR__HEAP(task_order, uint32_t, task_precedes)
+HR__HEAP(victim_order, uint32_t, victim_precedes)
 
 /* Defines how to push to, and to pop from, a heap in one of the orders. */
 #define DEFINE_HEAP(name, order)                                                                                       \
@@ -627,21 +612,13 @@ HR__HEAP(victim_order, uint32_t, victim_before)
 DEFINE_HEAP(queue, queue_order)
 DEFINE_HEAP(job, job_order)
 DEFINE_HEAP(task, task_order)
+DEFINE_HEAP(victim, victim_order)
 
 void hr__volcano_victims_begin(struct hr__volcano_session *session, uint32_t preemptor, const uint32_t *victims,
                                uint32_t n_victims) {
   session->victim_heap.count = 0;
   session->victim_heap_preemptor = preemptor;
-  for (uint32_t i = 0; i < n_victims; i++)
-    victim_order_rise(session->victim_heap.items, session->victim_heap.count++, victims[i], session);
-}
-
-uint32_t hr__volcano_victims_pop(struct hr__volcano_session *session) {
-  struct hr__volcano_heap *heap = &session->victim_heap;
-  uint32_t first = heap->items[0];
-  heap->count--;
-  if (heap->count) victim_order_sink(heap->items, heap->count, heap->items[heap->count], session);
-  return first;
+  for (uint32_t i = 0; i < n_victims; i++) hr__volcano_push_victim(session, &session->victim_heap, victims[i]);
 }
 
 /* ---- Votes on queues -------------------------------------------------------------------------------- */
@@ -700,8 +677,8 @@ static bool gang_is_starving(const struct hr__volcano_session *session, uint32_t
   return (int64_t)count < session->snapshot->jobs[job].min_available;
 }
 
-static enum vote pipelined_vote(const struct hr__volcano_session *session, enum hr__volcano_plugin_id plugin,
-                                uint32_t job) {
+static inline enum vote pipelined_vote(const struct hr__volcano_session *session, enum hr__volcano_plugin_id plugin,
+                                       uint32_t job) {
   switch (plugin) {
   case HR__VOLCANO_GANG:
     return vote_of(hr__volcano_gang_is_ready(session, job, true));
@@ -714,8 +691,8 @@ static enum vote pipelined_vote(const struct hr__volcano_session *session, enum 
   }
 }
 
-static enum vote enqueue_vote(const struct hr__volcano_session *session, enum hr__volcano_plugin_id plugin,
-                              uint32_t job) {
+static inline enum vote enqueue_vote(const struct hr__volcano_session *session, enum hr__volcano_plugin_id plugin,
+                                     uint32_t job) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   switch (plugin) {
   case HR__VOLCANO_PROPORTION:
@@ -737,13 +714,15 @@ static enum vote enqueue_vote(const struct hr__volcano_session *session, enum hr
 
 /* The plug-ins are asked in order, and a rejection ends the vote with the result false. At the end of the first tier in
    which a plug-in permits, the vote ends with the result true. The result is also true if no plug-in rejects or
-   permits. hr__volcano_is_enqueueable follows the same rule. */
-bool hr__volcano_job_is_pipelined(const struct hr__volcano_session *session, uint32_t job) {
+   permits. */
+static inline bool
+permits(const struct hr__volcano_session *session, enum hr__volcano_callback callback,
+        enum vote (*vote_on)(const struct hr__volcano_session *, enum hr__volcano_plugin_id, uint32_t), uint32_t job) {
   bool permitted = false;
   for (uint32_t i = 0; i < session->config->n_plugins; i++) {
     const struct hr__volcano_plugin *plugin = &session->config->plugins[i];
-    if (hr__volcano_enables(plugin, HR__VOLCANO_JOB_PIPELINED)) {
-      enum vote vote = pipelined_vote(session, plugin->id, job);
+    if (hr__volcano_enables(plugin, callback)) {
+      enum vote vote = vote_on(session, plugin->id, job);
       if (vote == REJECT) return false;
       permitted = permitted || vote == PERMIT;
     }
@@ -752,18 +731,12 @@ bool hr__volcano_job_is_pipelined(const struct hr__volcano_session *session, uin
   return true;
 }
 
+bool hr__volcano_job_is_pipelined(const struct hr__volcano_session *session, uint32_t job) {
+  return permits(session, HR__VOLCANO_JOB_PIPELINED, pipelined_vote, job);
+}
+
 bool hr__volcano_is_enqueueable(struct hr__volcano_session *session, uint32_t job) {
-  bool permitted = false;
-  for (uint32_t i = 0; i < session->config->n_plugins; i++) {
-    const struct hr__volcano_plugin *plugin = &session->config->plugins[i];
-    if (hr__volcano_enables(plugin, HR__VOLCANO_JOB_ENQUEUED)) {
-      enum vote vote = enqueue_vote(session, plugin->id, job);
-      if (vote == REJECT) return false;
-      permitted = permitted || vote == PERMIT;
-    }
-    if (permitted && ends_tier(session, plugin)) return true;
-  }
-  return true;
+  return permits(session, HR__VOLCANO_JOB_ENQUEUED, enqueue_vote, job);
 }
 
 static bool priority_is_starving(const struct hr__volcano_session *session, uint32_t job) {
@@ -795,25 +768,14 @@ bool hr__volcano_job_is_starving(const struct hr__volcano_session *session, uint
   return false;
 }
 
-static void capacity_enqueued(struct hr__volcano_session *session, uint32_t job) {
-  if (!session->snapshot->jobs[job].has_min_resources) return;
-  struct hr__volcano_vector minimum = hr__volcano_minimum(session, job);
-  for (uint32_t at = session->snapshot->jobs[job].queue; at != HR__VOLCANO_NONE; at = session->capacity[at].parent)
-    hr__volcano_add(&session->capacity[at].inqueue, &minimum);
-}
-
-static void quota_enqueued(struct hr__volcano_session *session, uint32_t job) {
-  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
-  if (info->has_min_resources) hr__volcano_add(&session->namespace_pending[info->name_space], &info->min_resources);
-}
-
 void hr__volcano_job_enqueued(struct hr__volcano_session *session, uint32_t job) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  if (!info->has_min_resources) return;
+  struct hr__volcano_vector minimum = hr__volcano_minimum(session, job);
   FOR_EACH_ENABLED(plugin, HR__VOLCANO_JOB_ENQUEUED) {
-    struct hr__volcano_vector minimum = hr__volcano_minimum(session, job);
-    if (plugin->id == HR__VOLCANO_CAPACITY) capacity_enqueued(session, job);
-    if (plugin->id == HR__VOLCANO_RESOURCEQUOTA) quota_enqueued(session, job);
-    if (!info->has_min_resources) continue;
+    if (plugin->id == HR__VOLCANO_CAPACITY) ADD_UPWARDS(session->capacity, info->queue, inqueue, &minimum);
+    if (plugin->id == HR__VOLCANO_RESOURCEQUOTA)
+      hr__volcano_add(&session->namespace_pending[info->name_space], &info->min_resources);
     if (plugin->id == HR__VOLCANO_PROPORTION) hr__volcano_add(&session->proportion[info->queue].inqueue, &minimum);
     if (plugin->id == HR__VOLCANO_OVERCOMMIT) hr__volcano_add(&session->overcommit_inqueue, &minimum);
   }
@@ -821,47 +783,32 @@ void hr__volcano_job_enqueued(struct hr__volcano_session *session, uint32_t job)
 
 /* ---- Victims ---------------------------------------------------------------------------------------- */
 
-/* Whether a plug-in can choose victims for the callback. */
-static bool chooses(const struct hr__volcano_session *session, enum hr__volcano_callback callback,
-                    enum hr__volcano_plugin_id plugin) {
-  switch (plugin) {
-  case HR__VOLCANO_GANG:
-  case HR__VOLCANO_CONFORMANCE:
-    return true;
-  case HR__VOLCANO_PRIORITY:
-  case HR__VOLCANO_TDM:
-    return callback == HR__VOLCANO_PREEMPTABLE;
-  case HR__VOLCANO_DRF:
-    return callback == HR__VOLCANO_PREEMPTABLE || session->drf_nodes;
-  case HR__VOLCANO_PROPORTION:
-  case HR__VOLCANO_CAPACITY:
-    return callback == HR__VOLCANO_RECLAIMABLE;
-  default:
-    return false;
-  }
-}
+/* Chooses victims among candidates [n] and writes them to `victims`. Returns their number. */
+typedef uint32_t choice(struct hr__volcano_session *, uint32_t preemptor, const uint32_t *candidates, uint32_t n,
+                        uint32_t *victims);
 
-/* Writes the victims that one plug-in chooses. Returns their number. */
-static uint32_t victims_of(struct hr__volcano_session *session, enum hr__volcano_callback callback,
-                           enum hr__volcano_plugin_id plugin, uint32_t preemptor, uint32_t n, uint32_t *victims) {
-  const uint32_t *candidates = session->candidates;
+/* How a plug-in chooses victims for the callback; NULL: it does not. */
+static choice *choice_of(const struct hr__volcano_session *session, enum hr__volcano_callback callback,
+                         enum hr__volcano_plugin_id plugin) {
+  bool reclaims = callback == HR__VOLCANO_RECLAIMABLE;
   switch (plugin) {
   case HR__VOLCANO_GANG:
-    return hr__volcano_gang_victims(session, candidates, n, victims);
+    return hr__volcano_gang_victims;
   case HR__VOLCANO_CONFORMANCE:
-    return hr__volcano_conformance_victims(session, candidates, n, victims);
+    return hr__volcano_conformance_victims;
   case HR__VOLCANO_PRIORITY:
-    return hr__volcano_priority_victims(session, preemptor, candidates, n, victims);
+    return reclaims ? NULL : hr__volcano_priority_victims;
   case HR__VOLCANO_TDM:
-    return hr__volcano_tdm_victims(session, preemptor, candidates, n, victims);
+    return reclaims ? NULL : hr__volcano_tdm_victims;
+  case HR__VOLCANO_DRF:
+    if (!reclaims) return hr__volcano_drf_victims;
+    return session->drf_nodes ? hr__volcano_hdrf_victims : NULL;
   case HR__VOLCANO_PROPORTION:
-    return hr__volcano_proportion_victims(session, candidates, n, victims);
+    return reclaims ? hr__volcano_proportion_victims : NULL;
   case HR__VOLCANO_CAPACITY:
-    return hr__volcano_capacity_victims(session, preemptor, candidates, n, victims);
+    return reclaims ? hr__volcano_capacity_victims : NULL;
   default:
-    if (callback == HR__VOLCANO_RECLAIMABLE)
-      return hr__volcano_hdrf_victims(session, preemptor, candidates, n, victims);
-    return hr__volcano_drf_victims(session, preemptor, candidates, n, victims);
+    return NULL;
   }
 }
 
@@ -883,8 +830,9 @@ uint32_t hr__volcano_choose_victims(struct hr__volcano_session *session, enum hr
   bool tier_is_decided = false;
   for (uint32_t i = 0; i < session->config->n_plugins; i++) {
     const struct hr__volcano_plugin *plugin = &session->config->plugins[i];
-    if (!tier_is_decided && hr__volcano_enables(plugin, callback) && chooses(session, callback, plugin->id)) {
-      uint32_t found = victims_of(session, callback, plugin->id, preemptor, n, of_plugin);
+    choice *choose = choice_of(session, callback, plugin->id);
+    if (!tier_is_decided && hr__volcano_enables(plugin, callback) && choose) {
+      uint32_t found = choose(session, preemptor, session->candidates, n, of_plugin);
       if (!found) {
         n_victims = 0;
         tier_is_decided = true;
@@ -919,7 +867,7 @@ void hr__volcano_notify(struct hr__volcano_session *session, uint32_t task, bool
   if (job == HR__VOLCANO_NONE || session->snapshot->jobs[job].queue == HR__VOLCANO_NONE) return;
   if (session->proportion) {
     struct hr__volcano_queue_state *queue = &session->proportion[session->snapshot->jobs[job].queue];
-    (allocated ? hr__volcano_add : hr__volcano_subtract)(&queue->allocated, hr__volcano_request(session, task));
+    hr__volcano_change(&queue->allocated, hr__volcano_request(session, task), allocated);
     hr__volcano_proportion_share(queue);
   }
   if (session->capacity) hr__volcano_capacity_notify(session, task, allocated);

@@ -210,8 +210,7 @@ void hr__volcano_nodegroup_notify(struct hr__volcano_session *session, uint32_t 
   if (queue == HR__VOLCANO_NONE || node == HR__VOLCANO_NONE) return;
   uint32_t group = session->snapshot->nodes[node].group;
   if (group == HR__VOLCANO_NONE) return;
-  (allocated ? hr__volcano_add : hr__volcano_subtract)(allocated_in(session, queue, group),
-                                                       hr__volcano_request(session, task));
+  hr__volcano_change(allocated_in(session, queue, group), hr__volcano_request(session, task), allocated);
 }
 
 /* Whether the queue stays within its limit of the group if the task is added. */
@@ -323,55 +322,51 @@ static int32_t max_evictions(const struct hr__volcano_session *session, uint32_t
   return left >= 0 ? left : 1;
 }
 
-/* Writes to `victims`, for each job, at most as many of its tasks as it may lose. Returns their number. */
-static uint32_t within_budgets(const struct hr__volcano_session *session, const uint32_t *tasks, uint32_t n,
-                               uint32_t *victims) {
-  uint32_t n_victims = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t job = session->snapshot->tasks[tasks[i]].job;
-    int32_t taken = 0;
-    for (uint32_t k = 0; k < n_victims; k++) taken += session->snapshot->tasks[victims[k]].job == job;
-    if (taken < max_evictions(session, job)) victims[n_victims++] = tasks[i];
-  }
-  return n_victims;
+/* Whether the job of a task that runs may lose this task, with those of `victims` [n]. */
+static bool may_lose(const struct hr__volcano_session *session, uint32_t task, const uint32_t *victims, uint32_t n) {
+  const struct hr__volcano_task *tasks = session->snapshot->tasks;
+  int32_t taken = 0;
+  if (!tasks[task].preemptable || tasks[task].job == HR__VOLCANO_NONE ||
+      session->task_state[task] != HR__VOLCANO_RUNNING)
+    return false;
+  for (uint32_t i = 0; i < n; i++) taken += tasks[victims[i]].job == tasks[task].job;
+  return taken < max_evictions(session, tasks[task].job);
 }
 
-uint32_t hr__volcano_tdm_victims(const struct hr__volcano_session *session, uint32_t preemptor,
-                                 const uint32_t *candidates, uint32_t n, uint32_t *victims) {
+uint32_t hr__volcano_tdm_victims(struct hr__volcano_session *session, uint32_t preemptor, const uint32_t *candidates,
+                                 uint32_t n, uint32_t *victims) {
   const struct hr__volcano_task *tasks = session->snapshot->tasks;
   if (tasks[preemptor].preemptable || tasks[preemptor].uses_revocable_zones) return 0;
-  uint32_t n_kept = 0;
+  uint32_t n_victims = 0;
   for (uint32_t i = 0; i < n; i++) {
     uint32_t task = candidates[i], node = session->task_node[task];
-    if (tasks[task].preemptable && tasks[task].job != HR__VOLCANO_NONE &&
-        session->task_state[task] == HR__VOLCANO_RUNNING && node != HR__VOLCANO_NONE &&
-        session->snapshot->nodes[node].zone == HR__VOLCANO_NONE)
-      session->filtered[n_kept++] = task;
+    if (node != HR__VOLCANO_NONE && session->snapshot->nodes[node].zone == HR__VOLCANO_NONE &&
+        may_lose(session, task, victims, n_victims))
+      victims[n_victims++] = task;
   }
-  return within_budgets(session, session->filtered, n_kept, victims);
+  return n_victims;
 }
 
 uint32_t hr__volcano_victims(const struct hr__volcano_session *session, uint32_t *victims) {
   const struct hr__volcano_plugin *plugin = session->plugin[HR__VOLCANO_TDM];
   if (!plugin || !hr__volcano_enables(plugin, HR__VOLCANO_VICTIM)) return 0;
   const struct hr__volcano_tdm_arguments *tdm = &plugin->arguments.tdm;
-  uint32_t n_kept = 0;
+  uint32_t n_victims = 0;
   for (uint32_t i = 0; i < tdm->n_windows; i++) {
     if (zone_is_active(session, tdm->windows[i].zone)) continue;
     for (uint32_t node = 0; node < session->snapshot->n_nodes; node++) {
       if (session->snapshot->nodes[node].zone != tdm->windows[i].zone) continue;
       for (uint32_t at = session->nodes[node].first_task; at != HR__VOLCANO_NONE; at = session->task_next[at])
-        if (session->snapshot->tasks[at].preemptable && session->snapshot->tasks[at].job != HR__VOLCANO_NONE &&
-            session->task_state[at] == HR__VOLCANO_RUNNING)
-          session->filtered[n_kept++] = at;
+        if (may_lose(session, at, victims, n_victims)) victims[n_victims++] = at;
     }
   }
-  return within_budgets(session, session->filtered, n_kept, victims);
+  return n_victims;
 }
 
 /* ---- Accepted nodes: usage -------------------------------------------------------------------------- */
 
-static const char *usage_reason(const struct hr__volcano_session *session, uint32_t node) {
+static const char *usage_reason(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  (void)task;
   const struct hr__volcano_node *info = &session->snapshot->nodes[node];
   const struct hr__volcano_usage_arguments *usage = &session->plugin[HR__VOLCANO_USAGE]->arguments.usage;
   if (!info->usage_is_fresh) return NULL;
@@ -382,7 +377,8 @@ static const char *usage_reason(const struct hr__volcano_session *session, uint3
   return NULL;
 }
 
-static double volcano_usage_score(const struct hr__volcano_session *session, uint32_t node) {
+static double volcano_usage_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  (void)task;
   const struct hr__volcano_node *info = &session->snapshot->nodes[node];
   const struct hr__volcano_usage_arguments *usage = &session->plugin[HR__VOLCANO_USAGE]->arguments.usage;
   if (!info->usage_is_fresh || !info->has_cpu_usage || !info->has_memory_usage) return 0;
@@ -430,24 +426,14 @@ static const char *proportional_reason(const struct hr__volcano_session *session
 static enum hr__volcano_verdict plugin_verdict(const struct hr__volcano_session *session,
                                                enum hr__volcano_plugin_id plugin, uint32_t task, uint32_t node,
                                                const char **reason) {
-  switch (plugin) {
-  case HR__VOLCANO_PREDICATES:
-    return predicates_verdict(session, task, node, reason);
-  case HR__VOLCANO_NODEGROUP:
-    *reason = group_reason(session, task, node);
-    break;
-  case HR__VOLCANO_TDM:
-    *reason = zone_reason(session, task, node);
-    break;
-  case HR__VOLCANO_USAGE:
-    *reason = usage_reason(session, node);
-    break;
-  case HR__VOLCANO_RESOURCE_STRATEGY_FIT:
-    *reason = proportional_reason(session, task, node);
-    break;
-  default:
-    break;
-  }
+  static const char *(*const reason_of[HR__VOLCANO_N_PLUGINS])(const struct hr__volcano_session *, uint32_t task,
+                                                               uint32_t node) = {[HR__VOLCANO_NODEGROUP] = group_reason,
+                                                                                 [HR__VOLCANO_TDM] = zone_reason,
+                                                                                 [HR__VOLCANO_USAGE] = usage_reason,
+                                                                                 [HR__VOLCANO_RESOURCE_STRATEGY_FIT] =
+                                                                                     proportional_reason};
+  if (plugin == HR__VOLCANO_PREDICATES) return predicates_verdict(session, task, node, reason);
+  if (reason_of[plugin]) *reason = reason_of[plugin](session, task, node);
   return *reason ? HR__VOLCANO_UNSCHEDULABLE_FOR_GOOD : HR__VOLCANO_FITS;
 }
 
@@ -482,21 +468,28 @@ enum hr__volcano_verdict hr__volcano_predicate(const struct hr__volcano_session 
 
 /* ---- Scores: binpack -------------------------------------------------------------------------------- */
 
-static double binpack_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
-  const struct hr__volcano_binpack_arguments *binpack = &session->plugin[HR__VOLCANO_BINPACK]->arguments.binpack;
+/* The mean score of the weighted dimensions that the task requests: by the fraction that is used (`most_allocated`), or
+   by the fraction that is left. 0 if a dimension lacks room. `ignores_zero`: this does not matter without a weight. */
+static double packing_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node, uint32_t weighted,
+                            uint32_t most_allocated, const int32_t *weight, bool ignores_zero) {
   const struct hr__volcano_vector *request = hr__volcano_request(session, task);
   double score = 0;
   int64_t weights = 0;
   for (uint32_t i = 0; i < request->width; i++) {
-    if (!hr__volcano_is_positive(request, i) || !(binpack->weighted >> i & 1)) continue;
+    if (!hr__volcano_is_positive(request, i) || !(weighted >> i & 1)) continue;
     double capacity = session->snapshot->nodes[node].allocatable.amount[i];
     double used = session->nodes[node].used.amount[i] + request->amount[i];
-    weights += binpack->dimension_weight[i];
-    if (capacity == 0 || !binpack->dimension_weight[i]) continue;
+    weights += weight[i];
+    if (capacity == 0 || (ignores_zero && !weight[i])) continue;
     if (used > capacity) return 0;
-    score += used * binpack->dimension_weight[i] / capacity;
+    score += (most_allocated >> i & 1 ? used : capacity - used) * weight[i] / capacity;
   }
-  if (weights > 0) score /= (double)weights;
+  return weights > 0 ? score / (double)weights : score;
+}
+
+static double binpack_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  const struct hr__volcano_binpack_arguments *binpack = &session->plugin[HR__VOLCANO_BINPACK]->arguments.binpack;
+  double score = packing_score(session, task, node, binpack->weighted, UINT32_MAX, binpack->dimension_weight, true);
   return score * ((double)MAX_SCORE * binpack->weight);
 }
 
@@ -504,19 +497,8 @@ static double binpack_score(const struct hr__volcano_session *session, uint32_t 
 
 static double strategy_score(const struct hr__volcano_strategy_arguments *strategy,
                              const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
-  const struct hr__volcano_vector *request = hr__volcano_request(session, task);
-  double score = 0;
-  int64_t weights = 0;
-  for (uint32_t i = 0; i < request->width; i++) {
-    if (!hr__volcano_is_positive(request, i) || !(strategy->weighted >> i & 1)) continue;
-    double capacity = session->snapshot->nodes[node].allocatable.amount[i];
-    double used = session->nodes[node].used.amount[i] + request->amount[i];
-    weights += strategy->dimension_weight[i];
-    if (capacity == 0) continue;
-    if (used > capacity) return 0;
-    score += (strategy->most_allocated >> i & 1 ? used : capacity - used) * strategy->dimension_weight[i] / capacity;
-  }
-  if (weights > 0) score /= (double)weights;
+  double score = packing_score(session, task, node, strategy->weighted, strategy->most_allocated,
+                               strategy->dimension_weight, false);
   return score * ((double)MAX_SCORE * strategy->weight);
 }
 
@@ -622,32 +604,19 @@ static double nodeorder_score(const struct hr__volcano_session *session, uint32_
 /* ---- Scores: all ------------------------------------------------------------------------------------ */
 
 double hr__volcano_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  static double (*const score_of[HR__VOLCANO_N_PLUGINS])(const struct hr__volcano_session *, uint32_t task,
+                                                         uint32_t node) = {
+      [HR__VOLCANO_BINPACK] = binpack_score,
+      [HR__VOLCANO_RESOURCE_STRATEGY_FIT] = resource_strategy_score,
+      [HR__VOLCANO_NODEORDER] = nodeorder_score,
+      [HR__VOLCANO_USAGE] = volcano_usage_score,
+      [HR__VOLCANO_NODEGROUP] = volcano_nodegroup_score,
+      [HR__VOLCANO_TDM] = volcano_tdm_score};
   double score = 0;
   for (uint32_t i = 0; i < session->config->n_plugins; i++) {
     const struct hr__volcano_plugin *plugin = &session->config->plugins[i];
-    if (!hr__volcano_enables(plugin, HR__VOLCANO_NODE_ORDER)) continue;
-    switch (plugin->id) {
-    case HR__VOLCANO_BINPACK:
-      score += binpack_score(session, task, node);
-      break;
-    case HR__VOLCANO_RESOURCE_STRATEGY_FIT:
-      score += resource_strategy_score(session, task, node);
-      break;
-    case HR__VOLCANO_NODEORDER:
-      score += nodeorder_score(session, task, node);
-      break;
-    case HR__VOLCANO_USAGE:
-      score += volcano_usage_score(session, node);
-      break;
-    case HR__VOLCANO_NODEGROUP:
-      score += volcano_nodegroup_score(session, task, node);
-      break;
-    case HR__VOLCANO_TDM:
-      score += volcano_tdm_score(session, task, node);
-      break;
-    default:
-      break;
-    }
+    if (hr__volcano_enables(plugin, HR__VOLCANO_NODE_ORDER) && score_of[plugin->id])
+      score += score_of[plugin->id](session, task, node);
   }
   return score;
 }

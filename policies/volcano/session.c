@@ -6,6 +6,8 @@
 
 #include "policies/volcano/volcano.h"
 
+#include "base/containers.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -144,7 +146,7 @@ struct hr__volcano_vector hr__volcano_future_idle(const struct hr__volcano_sessi
   return result;
 }
 
-static void change(struct hr__volcano_vector *vector, const struct hr__volcano_vector *request, bool add) {
+void hr__volcano_change(struct hr__volcano_vector *vector, const struct hr__volcano_vector *request, bool add) {
   if (add)
     hr__volcano_add(vector, request);
   else
@@ -161,13 +163,13 @@ static void count_on_node(struct hr__volcano_session *session, uint32_t task, bo
   if (how == HR__VOLCANO_SUCCEEDED || how == HR__VOLCANO_FAILED) return;
   if (how == HR__VOLCANO_PIPELINED || how == HR__VOLCANO_RELEASING) state->n_changing += add ? 1 : UINT32_MAX;
   if (how == HR__VOLCANO_PIPELINED) {
-    change(&state->pipelined, request, add);
+    hr__volcano_change(&state->pipelined, request, add);
   } else {
-    change(&state->idle, request, !add);
-    change(&state->used, request, add);
+    hr__volcano_change(&state->idle, request, !add);
+    hr__volcano_change(&state->used, request, add);
   }
   if (how == HR__VOLCANO_RELEASING)
-    change(&state->releasing, request, add);
+    hr__volcano_change(&state->releasing, request, add);
   else
     state->n_pods += add ? 1 : UINT32_MAX;
 }
@@ -206,7 +208,8 @@ static void count_in_job(struct hr__volcano_session *session, uint32_t task, boo
   uint32_t step = add ? 1 : UINT32_MAX;
   session->job_count[job][state] += step;
   if (state == HR__VOLCANO_PENDING && session->is_best_effort[task]) session->job_pending_best_effort[job] += step;
-  if (hr__volcano_is_allocated(state)) change(&session->job_allocated[job], hr__volcano_request(session, task), add);
+  if (hr__volcano_is_allocated(state))
+    hr__volcano_change(&session->job_allocated[job], hr__volcano_request(session, task), add);
 }
 
 static void set_state(struct hr__volcano_session *session, uint32_t task, enum hr__volcano_state state) {
@@ -261,11 +264,7 @@ void hr__volcano_withdraw(struct hr__volcano_session *session, uint32_t task) {
   bool was_placed = session->task_state[task] != HR__VOLCANO_PIPELINED;
   if (was_placed && session->owner && session->owner->withdrawn) session->owner->withdrawn(session->owner->self, task);
   hr__volcano_notify(session, task, false);
-  count_in_job(session, task, false);
-  count_on_node(session, task, false);
-  unlink_from_node(session, task);
-  session->task_state[task] = HR__VOLCANO_PENDING;
-  count_in_job(session, task, true);
+  hr__volcano_drop(session, task);
   session->epoch++;
 }
 
@@ -299,20 +298,19 @@ static void pool_reset(struct hr__volcano_session *session) {
   session->pool.items = session->pool_start;
 }
 
-/* Allocates `count` items of the given variable; false if memory is exhausted. */
-#define ALLOCATE(variable, count)                                                                                      \
-  (((variable) = hr_arena_alloc(arena, ((size_t)(count) + 1) * sizeof *(variable))) != NULL)
-
 static bool allocate_tasks(struct hr__volcano_session *session, struct hr_arena *arena) {
   uint32_t n = session->snapshot->n_tasks, n_jobs = session->snapshot->n_jobs, n_queues = session->snapshot->n_queues;
   uint32_t n_scratch = n_jobs > n_queues ? n_jobs : n_queues;
-  return ALLOCATE(session->task_state, n) && ALLOCATE(session->task_node, n) && ALLOCATE(session->task_next, n) &&
-         ALLOCATE(session->task_previous, n) && ALLOCATE(session->is_best_effort, n) &&
-         ALLOCATE(session->task_epoch, n) && ALLOCATE(session->log, 2 * (size_t)n) && ALLOCATE(session->binds, n) &&
-         ALLOCATE(session->evictions, n) && ALLOCATE(session->candidates, n) && ALLOCATE(session->victims, n) &&
-         ALLOCATE(session->filtered, 2 * (size_t)n) && ALLOCATE(session->victim_heap.items, n) &&
-         ALLOCATE(session->pool_start, 2 * (size_t)n + 6 * (size_t)n_jobs + 2 * (size_t)n_queues) &&
-         ALLOCATE(session->scratch, n_scratch) && ALLOCATE(session->scratch_stamp, n_scratch);
+  return HR__ARENA_ARRAY(arena, session->task_state, n) && HR__ARENA_ARRAY(arena, session->task_node, n) &&
+         HR__ARENA_ARRAY(arena, session->task_next, n) && HR__ARENA_ARRAY(arena, session->task_previous, n) &&
+         HR__ARENA_ARRAY(arena, session->is_best_effort, n) && HR__ARENA_ARRAY(arena, session->task_epoch, n) &&
+         HR__ARENA_ARRAY(arena, session->log, 2 * (size_t)n) && HR__ARENA_ARRAY(arena, session->binds, n) &&
+         HR__ARENA_ARRAY(arena, session->evictions, n) && HR__ARENA_ARRAY(arena, session->candidates, n) &&
+         HR__ARENA_ARRAY(arena, session->victims, n) && HR__ARENA_ARRAY(arena, session->filtered, 2 * (size_t)n) &&
+         HR__ARENA_ARRAY(arena, session->victim_heap.items, n) &&
+         HR__ARENA_ARRAY(arena, session->pool_start, 2 * (size_t)n + 6 * (size_t)n_jobs + 2 * (size_t)n_queues) &&
+         HR__ARENA_ARRAY(arena, session->scratch, n_scratch) &&
+         HR__ARENA_ARRAY(arena, session->scratch_stamp, n_scratch);
 }
 
 static bool allocate_jobs(struct hr__volcano_session *session, struct hr_arena *arena) {
@@ -321,13 +319,16 @@ static bool allocate_jobs(struct hr__volcano_session *session, struct hr_arena *
   size_t n_roles = 0;
   for (uint32_t i = 0; i < n; i++) n_roles += snapshot->jobs[i].n_roles;
   bool *roles;
-  if (!ALLOCATE(session->job_count, n) || !ALLOCATE(session->job_pending_best_effort, n) ||
-      !ALLOCATE(session->job_allocated, n) || !ALLOCATE(session->job_phase, n) || !ALLOCATE(session->job_share, n) ||
-      !ALLOCATE(session->role_failed, n) || !ALLOCATE(roles, n_roles) || !ALLOCATE(session->nodes, n_nodes) ||
-      !ALLOCATE(session->queue_heap.items, 2 * (size_t)n_queues + n) || !ALLOCATE(session->job_heaps, n_queues) ||
-      !ALLOCATE(session->task_heaps, n) || !ALLOCATE(session->node_list, n_nodes) ||
-      !ALLOCATE(session->node_scores, n_nodes) || !ALLOCATE(session->spread_scores, n_nodes) ||
-      !ALLOCATE(session->spread_counts, n_nodes) || !ALLOCATE(session->namespace_pending, snapshot->n_namespaces))
+  if (!HR__ARENA_ARRAY(arena, session->job_count, n) || !HR__ARENA_ARRAY(arena, session->job_pending_best_effort, n) ||
+      !HR__ARENA_ARRAY(arena, session->job_allocated, n) || !HR__ARENA_ARRAY(arena, session->job_phase, n) ||
+      !HR__ARENA_ARRAY(arena, session->job_share, n) || !HR__ARENA_ARRAY(arena, session->role_failed, n) ||
+      !HR__ARENA_ARRAY(arena, roles, n_roles) || !HR__ARENA_ARRAY(arena, session->nodes, n_nodes) ||
+      !HR__ARENA_ARRAY(arena, session->queue_heap.items, 2 * (size_t)n_queues + n) ||
+      !HR__ARENA_ARRAY(arena, session->job_heaps, n_queues) || !HR__ARENA_ARRAY(arena, session->task_heaps, n) ||
+      !HR__ARENA_ARRAY(arena, session->node_list, n_nodes) || !HR__ARENA_ARRAY(arena, session->node_scores, n_nodes) ||
+      !HR__ARENA_ARRAY(arena, session->spread_scores, n_nodes) ||
+      !HR__ARENA_ARRAY(arena, session->spread_counts, n_nodes) ||
+      !HR__ARENA_ARRAY(arena, session->namespace_pending, snapshot->n_namespaces))
     return false;
   for (uint32_t i = 0; i < n; i++) {
     session->role_failed[i] = roles;
@@ -343,10 +344,10 @@ static bool allocate_plugins(struct hr__volcano_session *session, struct hr_aren
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
   uint32_t n_queues = snapshot->n_queues;
   size_t n_groups = (size_t)n_queues * snapshot->n_groups;
-  if (session->plugin[HR__VOLCANO_PROPORTION] && !ALLOCATE(session->proportion, n_queues)) return false;
-  if (session->plugin[HR__VOLCANO_CAPACITY] && !ALLOCATE(session->capacity, n_queues)) return false;
+  if (session->plugin[HR__VOLCANO_PROPORTION] && !HR__ARENA_ARRAY(arena, session->proportion, n_queues)) return false;
+  if (session->plugin[HR__VOLCANO_CAPACITY] && !HR__ARENA_ARRAY(arena, session->capacity, n_queues)) return false;
   if (!session->plugin[HR__VOLCANO_NODEGROUP]) return true;
-  if (!ALLOCATE(session->group_allocated, n_groups)) return false;
+  if (!HR__ARENA_ARRAY(arena, session->group_allocated, n_groups)) return false;
   for (size_t i = 0; i < n_groups; i++) hr__volcano_clear(&session->group_allocated[i]);
   return true;
 }
@@ -354,13 +355,9 @@ static bool allocate_plugins(struct hr__volcano_session *session, struct hr_aren
 static void open_nodes(struct hr__volcano_session *session) {
   hr__volcano_clear(&session->total);
   for (uint32_t i = 0; i < session->snapshot->n_nodes; i++) {
-    struct hr__volcano_node_state *state = &session->nodes[i];
-    state->idle = session->snapshot->nodes[i].allocatable;
-    hr__volcano_clear(&state->used);
-    hr__volcano_clear(&state->releasing);
-    hr__volcano_clear(&state->pipelined);
-    state->first_task = state->last_task = HR__VOLCANO_NONE;
-    hr__volcano_add(&session->total, &state->idle);
+    hr__volcano_set_node(session, i);
+    session->nodes[i].first_task = session->nodes[i].last_task = HR__VOLCANO_NONE;
+    hr__volcano_add(&session->total, &session->nodes[i].idle);
   }
 }
 
@@ -386,7 +383,7 @@ static void nodegroup_open(struct hr__volcano_session *session) {
 struct hr__volcano_session *hr__volcano_open(struct hr_arena *arena, const struct hr__volcano_snapshot *snapshot,
                                              const struct hr__volcano_config *config) {
   struct hr__volcano_session *session;
-  if (!ALLOCATE(session, 1)) return NULL;
+  if (!HR__ARENA_ARRAY(arena, session, 1)) return NULL;
   session->snapshot = snapshot;
   session->config = config;
   for (uint32_t i = 0; i < config->n_plugins; i++) session->plugin[config->plugins[i].id] = &config->plugins[i];

@@ -7,6 +7,8 @@
 
 #include "policies/volcano/volcano.h"
 
+#include "base/containers.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,16 +133,14 @@ static void set_leaf(const struct hr__volcano_session *session, struct hr__volca
 
 /* ---- drf: opening, events --------------------------------------------------------------------------- */
 
-#define ALLOCATE(variable, count)                                                                                      \
-  (((variable) = hr_arena_alloc(arena, ((size_t)(count) + 1) * sizeof *(variable))) != NULL)
-
 static bool open_tree(struct hr__volcano_session *session, struct hr_arena *arena) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
   size_t n_nodes = (size_t)snapshot->n_jobs + 1;
   for (uint32_t i = 0; i < snapshot->n_queues; i++)
     for (const char *part = next_part(snapshot->queues[i].hierarchy); part; part = next_part(part)) n_nodes++;
-  if (!ALLOCATE(session->drf_nodes, n_nodes) || !ALLOCATE(session->drf_copy, n_nodes) ||
-      !ALLOCATE(session->drf_leaf, snapshot->n_jobs) || !ALLOCATE(session->drf_inner, snapshot->n_queues))
+  if (!HR__ARENA_ARRAY(arena, session->drf_nodes, n_nodes) || !HR__ARENA_ARRAY(arena, session->drf_copy, n_nodes) ||
+      !HR__ARENA_ARRAY(arena, session->drf_leaf, snapshot->n_jobs) ||
+      !HR__ARENA_ARRAY(arena, session->drf_inner, snapshot->n_queues))
     return false;
   session->drf_nodes[0] = (struct hr__volcano_drf_node){.job = HR__VOLCANO_NONE,
                                                         .parent = HR__VOLCANO_NONE,
@@ -166,7 +166,7 @@ static bool open_tree(struct hr__volcano_session *session, struct hr_arena *aren
 
 bool hr__volcano_drf_open(struct hr__volcano_session *session, struct hr_arena *arena) {
   uint32_t n_jobs = session->snapshot->n_jobs;
-  if (!ALLOCATE(session->drf_allocated, n_jobs)) return false;
+  if (!HR__ARENA_ARRAY(arena, session->drf_allocated, n_jobs)) return false;
   for (uint32_t i = 0; i < n_jobs; i++) {
     session->drf_allocated[i] = session->job_allocated[i];
     session->job_share[i] = hr__volcano_dominant_share(&session->drf_allocated[i], &session->total);
@@ -178,10 +178,10 @@ void hr__volcano_drf_notify(struct hr__volcano_session *session, uint32_t task, 
   const struct hr__volcano_vector *request = hr__volcano_request(session, task);
   uint32_t job = session->snapshot->tasks[task].job;
   struct hr__volcano_vector *of_job = &session->drf_allocated[job], *of_all = &session->drf_total_allocated;
-  (allocated ? hr__volcano_add : hr__volcano_subtract)(of_job, request);
+  hr__volcano_change(of_job, request, allocated);
   session->job_share[job] = hr__volcano_dominant_share(of_job, &session->total);
   if (!session->drf_nodes) return;
-  (allocated ? hr__volcano_add : hr__volcano_subtract)(of_all, request);
+  hr__volcano_change(of_all, request, allocated);
   set_leaf(session, session->drf_nodes, job, of_job);
   compute_tree(session, session->drf_nodes, of_all);
 }
@@ -508,10 +508,7 @@ bool hr__volcano_capacity_enqueueable(const struct hr__volcano_session *session,
 void hr__volcano_capacity_notify(struct hr__volcano_session *session, uint32_t task, bool allocated) {
   uint32_t queue = session->snapshot->jobs[session->snapshot->tasks[task].job].queue;
   for (uint32_t at = queue; at != HR__VOLCANO_NONE; at = session->capacity[at].parent)
-    if (allocated)
-      hr__volcano_add(&session->capacity[at].allocated, hr__volcano_request(session, task));
-    else
-      hr__volcano_subtract(&session->capacity[at].allocated, hr__volcano_request(session, task));
+    hr__volcano_change(&session->capacity[at].allocated, hr__volcano_request(session, task), allocated);
   /* As in Volcano, the shares of ancestors do not change after the session was opened. */
   share_of(&session->capacity[queue]);
 }
@@ -585,7 +582,7 @@ uint32_t hr__volcano_capacity_victims(struct hr__volcano_session *session, uint3
   session->stamp++;
   hr__volcano_victims_begin(session, reclaimer, candidates, n);
   while (session->victim_heap.count) {
-    uint32_t task = hr__volcano_victims_pop(session);
+    uint32_t task = hr__volcano_pop_victim(session, &session->victim_heap);
     uint32_t job = snapshot->tasks[task].job;
     if (job == HR__VOLCANO_NONE || !may_reclaim(session, reclaimer, task)) continue;
     uint32_t queue = snapshot->jobs[job].queue;

@@ -83,6 +83,8 @@ static inline bool hr__volcano_is_empty(const struct hr__volcano_vector *vector)
 void hr__volcano_add(struct hr__volcano_vector *to, const struct hr__volcano_vector *what);
 /* Subtracts. If `from` has no dimensions except CPU and memory, only these are subtracted. */
 void hr__volcano_subtract(struct hr__volcano_vector *from, const struct hr__volcano_vector *what);
+/* Adds the request (`add`), or subtracts it. */
+void hr__volcano_change(struct hr__volcano_vector *vector, const struct hr__volcano_vector *request, bool add);
 
 static inline void hr__volcano_multiply(struct hr__volcano_vector *vector, double factor) {
   for (uint32_t i = 0; i < vector->width; i++) vector->amount[i] *= factor;
@@ -731,10 +733,11 @@ void hr__volcano_push_task(struct hr__volcano_session *session, struct hr__volca
 uint32_t hr__volcano_pop_queue(struct hr__volcano_session *session, struct hr__volcano_heap *heap);
 uint32_t hr__volcano_pop_job(struct hr__volcano_session *session, struct hr__volcano_heap *heap);
 uint32_t hr__volcano_pop_task(struct hr__volcano_session *session, struct hr__volcano_heap *heap);
+void hr__volcano_push_victim(struct hr__volcano_session *session, struct hr__volcano_heap *heap, uint32_t item);
+uint32_t hr__volcano_pop_victim(struct hr__volcano_session *session, struct hr__volcano_heap *heap);
 /* The heap of victims, in the order in which they are evicted for the preemptor. */
 void hr__volcano_victims_begin(struct hr__volcano_session *session, uint32_t preemptor, const uint32_t *victims,
                                uint32_t n_victims);
-uint32_t hr__volcano_victims_pop(struct hr__volcano_session *session);
 
 /* ---- Gangs (callbacks.c) ---------------------------------------------------------------------------- */
 
@@ -748,13 +751,13 @@ bool hr__volcano_subjob_is_ready(const struct hr__volcano_session *session, uint
                                  bool with_pipelined);
 
 int hr__volcano_gang_compare_jobs(const struct hr__volcano_session *session, uint32_t left, uint32_t right);
-uint32_t hr__volcano_gang_victims(struct hr__volcano_session *session, const uint32_t *candidates, uint32_t n,
-                                  uint32_t *victims);
+uint32_t hr__volcano_gang_victims(struct hr__volcano_session *session, uint32_t preemptor, const uint32_t *candidates,
+                                  uint32_t n, uint32_t *victims);
 
 uint32_t hr__volcano_priority_victims(struct hr__volcano_session *session, uint32_t preemptor,
                                       const uint32_t *candidates, uint32_t n, uint32_t *victims);
-uint32_t hr__volcano_conformance_victims(struct hr__volcano_session *session, const uint32_t *candidates, uint32_t n,
-                                         uint32_t *victims);
+uint32_t hr__volcano_conformance_victims(struct hr__volcano_session *session, uint32_t preemptor,
+                                         const uint32_t *candidates, uint32_t n, uint32_t *victims);
 /* Whether later tasks of the job should be tried although no node accepted a task. */
 bool hr__volcano_may_continue(const struct hr__volcano_session *session, uint32_t job);
 
@@ -780,8 +783,8 @@ static inline void hr__volcano_proportion_share(struct hr__volcano_queue_state *
   queue->share = hr__volcano_dominant_share(&queue->allocated, &queue->deserved);
 }
 
-uint32_t hr__volcano_proportion_victims(struct hr__volcano_session *session, const uint32_t *candidates, uint32_t n,
-                                        uint32_t *victims);
+uint32_t hr__volcano_proportion_victims(struct hr__volcano_session *session, uint32_t preemptor,
+                                        const uint32_t *candidates, uint32_t n, uint32_t *victims);
 
 /* ---- The plug-in capacity (shares.c) ---------------------------------------------------------------- */
 
@@ -823,8 +826,8 @@ int hr__volcano_sla_compare(const struct hr__volcano_session *session, uint32_t 
 
 void hr__volcano_nodegroup_notify(struct hr__volcano_session *session, uint32_t task, bool allocated);
 
-uint32_t hr__volcano_tdm_victims(const struct hr__volcano_session *session, uint32_t preemptor,
-                                 const uint32_t *candidates, uint32_t n, uint32_t *victims);
+uint32_t hr__volcano_tdm_victims(struct hr__volcano_session *session, uint32_t preemptor, const uint32_t *candidates,
+                                 uint32_t n, uint32_t *victims);
 
 /* ---- Topology spread constraints (nodes.c) ---------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 
 #include "policies/volcano/volcano_policy.h"
 
+#include "base/containers.h"
 #include "headroom/unstable/systems/systems.h"
 
 #include <stdio.h>
@@ -95,8 +96,8 @@ static bool configure_plugins(struct hr__volcano_policy *volcano) {
   const struct hr_volcano_config *config = volcano->config;
   uint32_t n = config->n_tiers ? 0 : N_INSTALLED, at = 0;
   for (uint32_t i = 0; i < config->n_tiers; i++) n += config->tiers[i].n_plugins;
-  struct hr__volcano_plugin *plugins = hr_arena_alloc(volcano->arena, (n + 1) * sizeof *plugins);
-  if (!plugins) return false;
+  struct hr__volcano_plugin *plugins;
+  if (!HR__ARENA_ARRAY(volcano->arena, plugins, n)) return false;
   for (uint32_t i = 0; i < N_INSTALLED && !config->n_tiers; i++)
     init_plugin(&plugins[at++], installed[i].id, installed[i].tier, installed[i].disabled);
   for (uint32_t i = 0; i < config->n_tiers; i++)
@@ -171,8 +172,7 @@ static uint32_t add_queue(struct hr__volcano_policy *volcano, const char *name) 
 
 static bool configure_queues(struct hr__volcano_policy *volcano) {
   const struct hr_volcano_config *config = volcano->config;
-  volcano->queues = hr_arena_alloc(volcano->arena, (config->n_queues + 2) * sizeof *volcano->queues);
-  if (!volcano->queues) return false;
+  if (!HR__ARENA_ARRAY(volcano->arena, volcano->queues, config->n_queues + 1)) return false;
   for (uint32_t i = 0; i < config->n_queues; i++) {
     const struct hr_volcano_queue *from = &config->queues[i];
     struct hr__volcano_queue queue = implicit_queue(from->name);
@@ -205,13 +205,11 @@ static bool configure(struct hr__volcano_policy *volcano, const struct hr_trace 
   }
   if (!configure_plugins(volcano) || !configure_actions(volcano) || !configure_queues(volcano)) return false;
   uint32_t n = volcano->snapshot.n_queues;
-  volcano->sums = hr_arena_alloc(volcano->arena, n * sizeof *volcano->sums);
-  volcano->first_kind = hr_arena_alloc(volcano->arena, n * sizeof *volcano->first_kind);
-  volcano->asked = hr_arena_alloc(volcano->arena, n * sizeof *volcano->asked);
   volcano->kind_of = hr_arena_alloc_by_job(volcano->arena, jobs->n_jobs, sizeof *volcano->kind_of);
   volcano->phase_of = hr_arena_alloc_by_job(volcano->arena, jobs->n_jobs, sizeof *volcano->phase_of);
   volcano->slot_of = hr_arena_alloc_by_job(volcano->arena, jobs->n_jobs, sizeof *volcano->slot_of);
-  if (!volcano->sums || !volcano->first_kind || !volcano->asked || !volcano->kind_of || !volcano->phase_of ||
+  if (!HR__ARENA_ARRAY(volcano->arena, volcano->sums, n) || !HR__ARENA_ARRAY(volcano->arena, volcano->first_kind, n) ||
+      !HR__ARENA_ARRAY(volcano->arena, volcano->asked, n) || !volcano->kind_of || !volcano->phase_of ||
       !volcano->slot_of)
     return false;
   for (uint32_t i = 0; i < n; i++) {
@@ -228,11 +226,8 @@ static uint32_t queue_of(struct hr__volcano_policy *volcano, const struct hr_tra
   if (name == HR_NONE) return volcano->default_queue;
   /* Names of queues have even entries, names of tenants odd ones. */
   uint32_t entry = 2 * name + !is_named;
-  while (entry >= volcano->names_capacity) {
-    uint32_t *grown = hr_arena_grown(volcano->arena, volcano->queue_of_name, &volcano->names_capacity, sizeof *grown);
-    if (!grown) return HR_NONE;
-    volcano->queue_of_name = grown;
-  }
+  while (entry >= volcano->names_capacity)
+    if (!HR__ARENA_HAS_ROOM(volcano->arena, volcano->queue_of_name, entry, volcano->names_capacity)) return HR_NONE;
   if (volcano->queue_of_name[entry] == 0) {
     uint32_t found = find_queue(volcano, is_named ? jobs->queues.text[name] : jobs->tenants.text[name]);
     volcano->queue_of_name[entry] = 1 + (found == HR_NONE ? volcano->default_queue : found);
@@ -266,10 +261,10 @@ static bool fill_kind(struct hr__volcano_policy *volcano, uint32_t at) {
   struct hr__volcano_kind *kind = &volcano->kinds[at];
   const struct hr__job_kind *of = &volcano->pods.kinds[at];
   uint32_t n_pools = volcano->pods.n_pools, first = HR_NONE;
-  kind->requests = hr_arena_alloc(volcano->arena, n_pools * sizeof *kind->requests);
-  kind->last = hr_arena_alloc(volcano->arena, n_pools * sizeof *kind->last);
-  kind->nodes = hr_arena_alloc(volcano->arena, (n_pools + 1) * sizeof *kind->nodes);
-  if (!kind->requests || !kind->last || !kind->nodes) return false;
+  struct hr_arena *arena = volcano->arena;
+  if (!HR__ARENA_ARRAY(arena, kind->requests, n_pools) || !HR__ARENA_ARRAY(arena, kind->last, n_pools) ||
+      !HR__ARENA_ARRAY(arena, kind->nodes, n_pools))
+    return false;
   kind->is_uniform = of->is_single;
   for (uint32_t i = 0; i < n_pools; i++) {
     const struct hr__pod_shape *shape = &of->shapes[i];
@@ -301,19 +296,15 @@ static bool fill_kind(struct hr__volcano_policy *volcano, uint32_t at) {
 /* Creates the data of this policy for a kind of jobs. False: out of memory. */
 static bool make_kind(struct hr__volcano_policy *volcano, uint32_t kind) {
   while (kind >= volcano->kinds_capacity) {
-    uint32_t before = volcano->kinds_capacity, capacity = before;
-    struct hr__volcano_kind *grown = hr_arena_grown(volcano->arena, volcano->kinds, &capacity, sizeof *grown);
-    uint32_t *listed = grown ? hr_arena_alloc(volcano->arena, capacity * sizeof *listed) : NULL;
-    if (!listed) return false;
-    for (uint32_t i = 0; i < volcano->n_listed; i++) listed[i] = volcano->listed[i];
-    for (uint32_t i = before; i < capacity; i++)
-      grown[i] = (struct hr__volcano_kind){.waiting = {{.store = volcano->store}, {.store = volcano->store}},
-                                           .kind = i,
-                                           .listed_at = HR_NONE,
-                                           .next = HR_NONE};
-    volcano->kinds = grown;
-    volcano->listed = listed;
-    volcano->kinds_capacity = capacity;
+    uint32_t before = volcano->kinds_capacity;
+    if (!HR__ARENA_HAS_ROOM(volcano->arena, volcano->kinds, before, volcano->kinds_capacity) ||
+        !HR__ARENA_RESIZE(volcano->arena, volcano->listed, volcano->n_listed, volcano->kinds_capacity))
+      return false;
+    for (uint32_t i = before; i < volcano->kinds_capacity; i++)
+      volcano->kinds[i] = (struct hr__volcano_kind){.waiting = {{.store = volcano->store}, {.store = volcano->store}},
+                                                    .kind = i,
+                                                    .listed_at = HR_NONE,
+                                                    .next = HR_NONE};
   }
   if (volcano->kinds[kind].requests) return true;
   volcano->kinds[kind].queue = volcano->pods.kinds[kind].group;
@@ -322,17 +313,10 @@ static bool make_kind(struct hr__volcano_policy *volcano, uint32_t kind) {
 
 /* ---- Queues: waiting jobs --------------------------------------------------------------------------- */
 
-static void list_kind(struct hr__volcano_policy *volcano, struct hr__volcano_kind *kind) {
-  if (kind->listed_at != HR_NONE) return;
-  kind->listed_at = volcano->n_listed;
-  volcano->listed[volcano->n_listed++] = kind->kind;
-}
-
-/* Adds a job to the waiting jobs. `is_new`: it was just submitted. False: out of memory. */
-static bool enter(struct hr__volcano_policy *volcano, hr_job job, bool is_new) {
+/* Adds a job to the waiting jobs in the phase. False: out of memory. */
+static bool enter_phase(struct hr__volcano_policy *volcano, hr_job job, enum hr__volcano_waiting phase) {
   struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
   struct hr__volcano_queue_sums *sums = &volcano->sums[kind->queue];
-  enum hr__volcano_waiting phase = volcano->enqueues ? HR__VOLCANO_WAITS_PENDING : HR__VOLCANO_WAITS_INQUEUE;
   const struct hr_job_entry entry = {volcano->pods.jobs->submit_us[job.id], job, 0};
   if (!hr_job_tree_insert(&kind->waiting[phase], entry)) return false;
   volcano->phase_of[job.id] = (uint8_t)phase;
@@ -340,9 +324,15 @@ static bool enter(struct hr__volcano_policy *volcano, hr_job job, bool is_new) {
     hr__volcano_add(&sums->inqueue, &kind->minimum);
     hr__volcano_add(&sums->request, &kind->whole);
   }
-  sums->n_jobs += is_new;
-  list_kind(volcano, kind);
+  if (kind->listed_at != HR_NONE) return true;
+  kind->listed_at = volcano->n_listed;
+  volcano->listed[volcano->n_listed++] = kind->kind;
   return true;
+}
+
+/* Adds a job to the waiting jobs. False: out of memory. */
+static bool enter(struct hr__volcano_policy *volcano, hr_job job) {
+  return enter_phase(volcano, job, volcano->enqueues ? HR__VOLCANO_WAITS_PENDING : HR__VOLCANO_WAITS_INQUEUE);
 }
 
 /* Removes a job from the waiting jobs. */
@@ -394,14 +384,7 @@ static bool enqueue_head(struct hr__volcano_policy *volcano, struct hr__volcano_
 /* Creates the pods of the admitted jobs: the next session may place them. */
 static void make_pods(struct hr__volcano_policy *volcano) {
   for (uint32_t i = 0; i < volcano->admitted.count && volcano->status == HR_OK; i++) {
-    hr_job job = volcano->admitted.jobs[i];
-    struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
-    const struct hr_job_entry entry = {volcano->pods.jobs->submit_us[job.id], job, 0};
-    volcano->phase_of[job.id] = HR__VOLCANO_WAITS_INQUEUE;
-    hr__volcano_add(&volcano->sums[kind->queue].inqueue, &kind->minimum);
-    hr__volcano_add(&volcano->sums[kind->queue].request, &kind->whole);
-    if (!hr_job_tree_insert(&kind->waiting[HR__VOLCANO_WAITS_INQUEUE], entry)) volcano->status = HR_NO_MEMORY;
-    list_kind(volcano, kind);
+    if (!enter_phase(volcano, volcano->admitted.jobs[i], HR__VOLCANO_WAITS_INQUEUE)) volcano->status = HR_NO_MEMORY;
     volcano->changed = true;
   }
   volcano->admitted.count = 0;
@@ -447,8 +430,7 @@ enum { MIN_JOBS = 256, MIN_TASKS = 1024 };
 
 static bool create_session(struct hr__volcano_policy *volcano) {
   uint32_t n_nodes = volcano->pods.n_nodes;
-  volcano->nodes = hr_arena_alloc(volcano->arena, (n_nodes + 1) * sizeof *volcano->nodes);
-  if (!volcano->nodes) return false;
+  if (!HR__ARENA_ARRAY(volcano->arena, volcano->nodes, n_nodes)) return false;
   for (uint32_t i = 0; i < n_nodes; i++) hr__volcano_update_node(volcano, i);
   volcano->snapshot.nodes = volcano->nodes;
   volcano->snapshot.n_nodes = n_nodes;
@@ -496,7 +478,8 @@ static bool submit(struct hr__volcano_policy *volcano, const struct hr_view *vie
   volcano->kind_of[job.id] = kind;
   if (volcano->pods.kinds[kind].is_empty) return hr__job_list_add(&volcano->pods.idle_jobs, volcano->arena, job);
   if (volcano->pods.kinds[kind].never_fits) return hr__job_list_add(&volcano->pods.unfit, volcano->arena, job);
-  return enter(volcano, job, true);
+  volcano->sums[queue].n_jobs++;
+  return enter(volcano, job);
 }
 
 /* Removes the pods of a running job that ends or stops from the session and from the ledger. `is_aside`: its pods were
@@ -542,7 +525,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     return HR_OK;
   case HR_EVENT_INTERRUPT:
     stop(volcano, event->job, false);
-    return enter(volcano, event->job, false) ? HR_OK : HR_NO_MEMORY;
+    return enter(volcano, event->job) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_RESIZE:
     hr__volcano_elastic_lose(volcano, event->job);
     return HR_OK;
@@ -576,7 +559,7 @@ static void stop_evicted(struct hr__volcano_policy *volcano) {
     hr_job job = volcano->slots[slot].job;
     stop(volcano, job, true);
     volcano->status = hr_moves_requeue(volcano->moves, job, HR_REASON_PREEMPTED);
-    if (volcano->status == HR_OK && !enter(volcano, job, false)) volcano->status = HR_NO_MEMORY;
+    if (volcano->status == HR_OK && !enter(volcano, job)) volcano->status = HR_NO_MEMORY;
   }
 }
 
@@ -762,23 +745,17 @@ static void explain(void *self, const struct hr_view *view, hr_job job, struct h
 static void describe(void *self, const struct hr_view *view, hr_job job, char *text, size_t size) {
   struct hr__volcano_policy *volcano = self;
   const struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
-  const struct hr__job_kind *of = &volcano->pods.kinds[kind->kind];
-  uint32_t n = 0, fewest = 0;
   (void)view;
   if (volcano->phase_of[job.id] == HR__VOLCANO_WAITS_PENDING) {
     snprintf(text, size, "PodGroup is Pending: %s",
              is_over_quota(volcano, kind) ? "queue resource quota insufficient" : "resource in cluster is overused");
     return;
   }
-  for (uint32_t i = 0; i < volcano->pods.n_pools && n == 0; i++) {
-    n = of->shapes[i].n_pods;
-    fewest = of->shapes[i].fewest;
-  }
   struct hr__pod_lacks lacks = hr__pods_lacks(&volcano->pods, kind->kind, 0);
   int used = snprintf(text, size,
                       "%u/%u tasks in gang unschedulable: pod group is not ready, %u Pending, %u minAvailable; %u/%u "
                       "nodes are available:",
-                      fewest, n, n, fewest, lacks.fits, lacks.n_nodes);
+                      kind->fewest, kind->n_pods, kind->n_pods, kind->fewest, lacks.fits, lacks.n_nodes);
   if (used > 0)
     hr__pods_put_lacks(&volcano->pods, job, &lacks, volcano->config->gpu_resource, text, size, (size_t)used);
 }

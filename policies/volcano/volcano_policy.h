@@ -35,8 +35,8 @@ struct hr__volcano_kind {
   uint32_t pool;      /* the pool for which its jobs have slots in this session; HR_NONE: any pool */
   uint32_t equivalence;
   bool is_uniform; /* its jobs have one pod, with the same request in all pools */
-  bool never_fits_queue, is_elastic;
-  uint32_t n_pods, fewest;                    /* of an elastic kind: all pods; pods that its jobs need to run */
+  bool is_elastic;
+  uint32_t n_pods, fewest;                    /* of a job: all pods; pods that it needs to run */
   struct hr__volcano_vector *requests, *last; /* by pool: of each pod; of the last pod */
   /* Sums of requests, without the dimension of pods: of the pods that a job needs to run, of all its pods, and of one
      pod of an elastic job. */
@@ -49,7 +49,7 @@ struct hr__volcano_slot {
   hr_job job; /* HR_NONE: unused */
   uint32_t kind, next_free;
   uint32_t n_evicted; /* number of tasks that were evicted in this session */
-  bool is_running, is_done, has_successor;
+  bool is_running, has_successor;
   bool is_changed;     /* elastic: it lost or got pods in this session */
   bool is_leaving;     /* elastic: one of its nodes will go down, so it is not resized any more */
   uint32_t held;       /* elastic, running: number of its pods */

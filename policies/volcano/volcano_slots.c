@@ -6,6 +6,8 @@
 
 #include "policies/volcano/volcano_policy.h"
 
+#include "base/containers.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -55,22 +57,16 @@ static void clear_task(struct hr__volcano_policy *volcano, uint32_t task) {
                                                    .state = HR__VOLCANO_SUCCEEDED};
 }
 
-#define GROW(member, n_before, n)                                                                                      \
-  do {                                                                                                                 \
-    void *grown_ = hr_arena_alloc(volcano->arena, ((size_t)(n) + 1) * sizeof *volcano->member);                        \
-    if (!grown_) return false;                                                                                         \
-    if (n_before) memcpy(grown_, volcano->member, (n_before) * sizeof *volcano->member);                               \
-    volcano->member = grown_;                                                                                          \
-  } while (0)
-
 static bool grow(struct hr__volcano_policy *volcano, uint32_t n_jobs, uint32_t n_tasks) {
   uint32_t jobs_before = volcano->snapshot.n_jobs, tasks_before = volcano->snapshot.n_tasks;
-  GROW(jobs, jobs_before, n_jobs);
-  GROW(slots, jobs_before, n_jobs);
-  GROW(fresh, 0, n_jobs);
-  GROW(tasks, tasks_before, n_tasks);
-  GROW(block_next, tasks_before, n_tasks);
-  GROW(free_block, tasks_before, n_tasks);
+  struct hr_arena *arena = volcano->arena;
+  if (!HR__ARENA_RESIZE(arena, volcano->jobs, jobs_before, n_jobs) ||
+      !HR__ARENA_RESIZE(arena, volcano->slots, jobs_before, n_jobs) ||
+      !HR__ARENA_ARRAY(arena, volcano->fresh, n_jobs) ||
+      !HR__ARENA_RESIZE(arena, volcano->tasks, tasks_before, n_tasks) ||
+      !HR__ARENA_RESIZE(arena, volcano->block_next, tasks_before, n_tasks) ||
+      !HR__ARENA_RESIZE(arena, volcano->free_block, tasks_before, n_tasks))
+    return false;
   for (uint32_t i = tasks_before; i < n_tasks; i++) clear_task(volcano, i);
   for (uint32_t i = tasks_before; i <= n_tasks; i++) volcano->free_block[i] = HR_NONE;
   for (uint32_t i = jobs_before; i < n_jobs; i++) {
@@ -146,8 +142,8 @@ static const uint64_t *nodes_of(struct hr__volcano_policy *volcano, struct hr__v
   uint32_t at = pool == HR_NONE ? volcano->pods.n_pools : pool, n_nodes = volcano->pods.n_nodes;
   if (volcano->pods.n_pools == 1) return NULL;
   if (kind->nodes[at]) return kind->nodes[at];
-  uint64_t *set = hr_arena_alloc(volcano->arena, (n_nodes / 64 + 1) * sizeof *set);
-  if (!set) {
+  uint64_t *set;
+  if (!HR__ARENA_ARRAY(volcano->arena, set, n_nodes / 64)) {
     volcano->status = HR_NO_MEMORY;
     return NULL;
   }
@@ -355,11 +351,8 @@ static void count(struct hr__volcano_policy *volcano, uint32_t slot, uint32_t he
 
 bool hr__volcano_elastic_begin(struct hr__volcano_policy *volcano, uint32_t slot) {
   struct hr__volcano_slot *own = &volcano->slots[slot];
-  if (volcano->n_elastic == volcano->elastic_capacity) {
-    uint32_t *grown = hr_arena_grown(volcano->arena, volcano->elastic, &volcano->elastic_capacity, sizeof *grown);
-    if (!grown) return false;
-    volcano->elastic = grown;
-  }
+  if (!HR__ARENA_HAS_ROOM(volcano->arena, volcano->elastic, volcano->n_elastic, volcano->elastic_capacity))
+    return false;
   own->held = 0;
   own->elastic_at = volcano->n_elastic;
   volcano->elastic[volcano->n_elastic++] = slot;

@@ -439,10 +439,10 @@ enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_prof
   cluster_profile->n_pools = hr_cluster_pools(cluster_profile->cluster);
   hr_pool last = {cluster_profile->n_pools - 1};
   cluster_profile->n_bins = first_bin(cluster_profile, last) + pool_bins(cluster_profile, last);
-  if (!HR__ARENA_NEW(arena, cluster_profile->profiles, cluster_profile->n_bins) ||
-      !HR__ARENA_NEW(arena, cluster_profile->per_bin, cluster_profile->n_bins) ||
-      !HR__ARENA_NEW(arena, cluster_profile->index, cluster_profile->n_pools) ||
-      !HR__ARENA_NEW(arena, cluster_profile->free_gpus, cluster_profile->n_pools))
+  if (!HR__ARENA_ARRAY(arena, cluster_profile->profiles, cluster_profile->n_bins) ||
+      !HR__ARENA_ARRAY(arena, cluster_profile->per_bin, cluster_profile->n_bins) ||
+      !HR__ARENA_ARRAY(arena, cluster_profile->index, cluster_profile->n_pools) ||
+      !HR__ARENA_ARRAY(arena, cluster_profile->free_gpus, cluster_profile->n_pools))
     return HR_NO_MEMORY;
   for (uint32_t i = 0; cluster_profile->rule != HR_PLACE_POOL && i < cluster_profile->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(cluster_profile->cluster, (hr_pool){i});

@@ -133,7 +133,7 @@ static struct hr__partial_plan *partial_plan_create(struct hr__queue *queue, str
   if (!plan) return NULL;
   *plan =
       (struct hr__partial_plan){.queue = queue, .future = future, .can_keep = can_keep, .pending.arena = env->arena};
-  return HR__ARENA_NEW_BY_JOB(env->arena, plan->reserved_in, env->jobs->n_jobs) ? plan : NULL;
+  return HR__ARENA_ARRAY_BY_JOB(env->arena, plan->reserved_in, env->jobs->n_jobs) ? plan : NULL;
 }
 
 static const struct hr_job_entry before_all = {INT64_MIN, {0}, 0};

@@ -520,19 +520,19 @@ static void set_averages(struct hr__carbon *carbon, const struct hr_policy_env *
 
 static bool set_columns(struct hr__carbon *carbon, const struct hr_policy_env *env) {
   uint32_t n = env->jobs->n_jobs;
-  if (!HR__ARENA_NEW_BY_JOB(env->arena, carbon->due_us, n) || !HR__ARENA_NEW_BY_JOB(env->arena, carbon->next, n) ||
-      !HR__ARENA_NEW_BY_JOB(env->arena, carbon->previous, n) || !HR__ARENA_NEW_BY_JOB(env->arena, carbon->held, n) ||
-      !HR__ARENA_NEW_BY_JOB(env->arena, carbon->pool, n))
+  if (!HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->due_us, n) || !HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->next, n) ||
+      !HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->previous, n) || !HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->held, n) ||
+      !HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->pool, n))
     return false;
   if (!interrupts(carbon)) return true;
-  return HR__ARENA_NEW_BY_JOB(env->arena, carbon->slots, n) && HR__ARENA_NEW_BY_JOB(env->arena, carbon->forced_us, n) &&
-         HR__ARENA_NEW_BY_JOB(env->arena, carbon->since_us, n);
+  return HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->slots, n) && HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->forced_us, n) &&
+         HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->since_us, n);
 }
 
 static bool set_pools(struct hr__carbon *carbon, const struct hr_policy_env *env) {
   uint32_t n = carbon->n_pools = hr_cluster_pools(env->cluster);
-  return HR__ARENA_NEW(env->arena, carbon->series, n) && HR__ARENA_NEW(env->arena, carbon->noisy, n) &&
-         HR__ARENA_NEW(env->arena, carbon->begin_us, n);
+  return HR__ARENA_ARRAY(env->arena, carbon->series, n) && HR__ARENA_ARRAY(env->arena, carbon->noisy, n) &&
+         HR__ARENA_ARRAY(env->arena, carbon->begin_us, n);
 }
 
 static struct hr__carbon read_params(const struct hr_policy_env *env, enum hr__carbon_rule rule) {

@@ -592,13 +592,13 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   uint32_t n_jobs = queue->trace->n_jobs;
   *market = (struct hr__market){
       .limits = *limits, .n_pools = (uint32_t)n_pools, .due_us = HR_NEVER_US, .retry_us = HR_NEVER_US};
-  if (!HR__ARENA_NEW_BY_JOB(queue->arena, market->demand_of, n_jobs) ||
-      !HR__ARENA_NEW_BY_JOB(queue->arena, market->patience_us, n_jobs) ||
-      !HR__ARENA_NEW_BY_JOB(queue->arena, market->returning_at, n_jobs) ||
-      !HR__ARENA_NEW(queue->arena, market->idle_us, hr__n_nodes(queue->cluster)) ||
-      !HR__ARENA_NEW(queue->arena, market->stable_us, n_pools) ||
-      !HR__ARENA_NEW(queue->arena, market->spare, n_pools) || !HR__ARENA_NEW(queue->arena, market->room, n_pools) ||
-      !HR__ARENA_NEW(queue->arena, market->kind, n_pools))
+  if (!HR__ARENA_ARRAY_BY_JOB(queue->arena, market->demand_of, n_jobs) ||
+      !HR__ARENA_ARRAY_BY_JOB(queue->arena, market->patience_us, n_jobs) ||
+      !HR__ARENA_ARRAY_BY_JOB(queue->arena, market->returning_at, n_jobs) ||
+      !HR__ARENA_ARRAY(queue->arena, market->idle_us, hr__n_nodes(queue->cluster)) ||
+      !HR__ARENA_ARRAY(queue->arena, market->stable_us, n_pools) ||
+      !HR__ARENA_ARRAY(queue->arena, market->spare, n_pools) || !HR__ARENA_ARRAY(queue->arena, market->room, n_pools) ||
+      !HR__ARENA_ARRAY(queue->arena, market->kind, n_pools))
     return false;
   for (uint32_t i = 0; i < n_pools; i++)
     market->kind[i] = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->market.market;

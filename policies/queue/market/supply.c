@@ -194,14 +194,14 @@ static bool counted_could_acquire(const struct hr__queue *queue, const struct hr
 
 static bool create_levels(struct hr__node_levels *levels, struct hr_arena *arena, uint32_t gpus_per_node) {
   levels->shape = hr__bitset_shape(gpus_per_node + 1);
-  return HR__ARENA_NEW(arena, levels->count, (size_t)gpus_per_node + 1) &&
-         HR__ARENA_NEW(arena, levels->used, levels->shape.n_words);
+  return HR__ARENA_ARRAY(arena, levels->count, (size_t)gpus_per_node + 1) &&
+         HR__ARENA_ARRAY(arena, levels->used, levels->shape.n_words);
 }
 
 bool hr__counted_supply_create(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
-  if (!HR__ARENA_NEW(queue->arena, market->gpus_per_node, market->n_pools) ||
-      !HR__ARENA_NEW(queue->arena, market->levels, market->n_pools))
+  if (!HR__ARENA_ARRAY(queue->arena, market->gpus_per_node, market->n_pools) ||
+      !HR__ARENA_ARRAY(queue->arena, market->levels, market->n_pools))
     return false;
   for (uint32_t i = 0; i < market->n_pools; i++) {
     market->gpus_per_node[i] = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->gpus_per_node;
@@ -484,7 +484,7 @@ bool hr__placed_supply_create(struct hr__queue *queue) {
   *supply = (struct hr__placed_supply){.capacity = queue->capacity, .is_planned = !queue->by_gpu};
   if (supply->is_planned) supply->capacity = hr_capacity_create(queue->capacities);
   queue->market->placed = supply;
-  return supply->capacity && HR__ARENA_NEW(queue->arena, supply->first_off, queue->market->n_pools);
+  return supply->capacity && HR__ARENA_ARRAY(queue->arena, supply->first_off, queue->market->n_pools);
 }
 
 /* ---- Selection ----------------------------------------------------------------------------------------- */

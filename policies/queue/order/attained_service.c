@@ -94,7 +94,7 @@ static void *create_state(struct hr__queue *queue, size_t bytes, uint32_t n_thre
   service->n_thresholds = n_thresholds;
   service->arena = queue->arena;
   for (uint32_t i = 0; i < MAX_SERVICE_QUEUES; i++) service->rank[i] = i;
-  return HR__ARENA_NEW_BY_JOB(queue->arena, service->jobs, queue->trace->n_jobs) ? service : NULL;
+  return HR__ARENA_ARRAY_BY_JOB(queue->arena, service->jobs, queue->trace->n_jobs) ? service : NULL;
 }
 
 /* Sets the service of a job to 0, and puts the job into the first service queue. */
@@ -239,7 +239,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   las->promote = hr__queue_param(env, "las_promote")->real;
   las->promotions.store = queue->waiting.store;
   if (las->promote <= 0) return HR_OK;
-  return HR__ARENA_NEW_BY_JOB(env->arena, las->promotion_us, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_ARRAY_BY_JOB(env->arena, las->promotion_us, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
 }
 
 static int64_t running_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {

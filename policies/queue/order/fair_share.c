@@ -293,7 +293,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   hr__shares_init(&fairness->shares, (enum hr__share_rule)hr__queue_param(env, "fair_share")->integer,
                   hr__queue_param_us(env, "half_life_s"), env->quotas);
   fairness->period_us = hr__queue_param_us(env, "calc_period_s");
-  return HR__ARENA_NEW_BY_JOB(env->arena, fairness->account_of, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_ARRAY_BY_JOB(env->arena, fairness->account_of, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
@@ -394,7 +394,7 @@ static enum hr_status create_multifactor(struct hr__queue *queue, const struct h
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
     fairness->total_gpus += (double)spec->nodes * spec->gpus_per_node;
   }
-  return HR__ARENA_NEW_BY_JOB(env->arena, fairness->kind_of, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_ARRAY_BY_JOB(env->arena, fairness->kind_of, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
 }
 
 static uint32_t find_kind(struct hr__queue *queue, struct fair_share_kind kind) {
@@ -532,15 +532,15 @@ static enum hr_status drf_create(struct hr__queue *queue, const struct hr_policy
   if (!drf) return HR_NO_MEMORY;
   uint32_t n_pools = hr_cluster_pools(env->cluster);
   *drf = (struct drf){.n_tenants = env->jobs->tenants.count + 1, .changed = NO_TENANT};
-  if (!HR__ARENA_NEW(env->arena, drf->type_of, n_pools) ||
-      !HR__ARENA_NEW(env->arena, drf->total, (size_t)n_pools + 2) ||
-      !HR__ARENA_NEW(env->arena, drf->tenants, drf->n_tenants))
+  if (!HR__ARENA_ARRAY(env->arena, drf->type_of, n_pools) ||
+      !HR__ARENA_ARRAY(env->arena, drf->total, (size_t)n_pools + 2) ||
+      !HR__ARENA_ARRAY(env->arena, drf->tenants, drf->n_tenants))
     return HR_NO_MEMORY;
   count_resources(env->cluster, drf);
   for (uint32_t i = 0; i < drf->n_tenants; i++) {
     struct tenant *tenant = &drf->tenants[i];
     tenant->weight = tenant_weight(env->quotas, env->jobs, i + 1 < drf->n_tenants ? i : HR_NONE);
-    if (!HR__ARENA_NEW(env->arena, tenant->held, drf->n_resources)) return HR_NO_MEMORY;
+    if (!HR__ARENA_ARRAY(env->arena, tenant->held, drf->n_resources)) return HR_NO_MEMORY;
   }
   queue->order_state = drf;
   return HR_OK;

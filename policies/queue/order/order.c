@@ -118,7 +118,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   struct wfp3 *wfp3 = hr_arena_alloc(env->arena, sizeof *wfp3);
   if (!wfp3) return HR_NO_MEMORY;
   queue->order_state = wfp3;
-  return HR__ARENA_NEW_BY_JOB(env->arena, wfp3->kind_of, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
+  return HR__ARENA_ARRAY_BY_JOB(env->arena, wfp3->kind_of, env->jobs->n_jobs) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -233,8 +233,8 @@ static enum hr_status qssf_create(struct hr__queue *queue, const struct hr_polic
   queue->order_state = qssf;
   qssf->decay = hr__queue_param(env, "qssf_decay")->real;
   qssf->similarity = hr__queue_param(env, "qssf_similarity")->real;
-  return HR__ARENA_NEW(env->arena, qssf->users, (size_t)env->jobs->users.count + 1) &&
-                 HR__ARENA_NEW_BY_JOB(env->arena, qssf->key, env->jobs->n_jobs)
+  return HR__ARENA_ARRAY(env->arena, qssf->users, (size_t)env->jobs->users.count + 1) &&
+                 HR__ARENA_ARRAY_BY_JOB(env->arena, qssf->key, env->jobs->n_jobs)
              ? HR_OK
              : HR_NO_MEMORY;
 }

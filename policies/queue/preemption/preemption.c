@@ -155,15 +155,15 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
                                       .refused_head = {{HR_NONE}, 0},
                                       .searched_nodes = HR__ALL_NODES,
                                       .n_passes = 1};
-  if (terms->grace_us > 0 && !HR__ARENA_NEW_BY_JOB(env->arena, preemptor->leaving, n_jobs)) return false;
+  if (terms->grace_us > 0 && !HR__ARENA_ARRAY_BY_JOB(env->arena, preemptor->leaving, n_jobs)) return false;
   uint32_t max_nodes = 0;
   for (uint32_t i = 0; i < n_pools; i++) {
     uint32_t nodes = hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
     if (nodes > max_nodes) max_nodes = nodes;
   }
-  if (!HR__ARENA_NEW(env->arena, preemptor->running, n_pools) ||
-      !HR__ARENA_NEW_BY_JOB(env->arena, preemptor->key_of, n_jobs) ||
-      !HR__ARENA_NEW(env->arena, preemptor->gain, (size_t)max_nodes + 1))
+  if (!HR__ARENA_ARRAY(env->arena, preemptor->running, n_pools) ||
+      !HR__ARENA_ARRAY_BY_JOB(env->arena, preemptor->key_of, n_jobs) ||
+      !HR__ARENA_ARRAY(env->arena, preemptor->gain, (size_t)max_nodes + 1))
     return false;
   for (size_t i = 0; i < n_pools; i++) preemptor->running[i].store = queue->waiting.store;
   queue->preemptor = preemptor;
@@ -348,7 +348,7 @@ static bool begin(struct hr__queue *queue) {
   uint32_t n_pools = hr_cluster_pools(queue->cluster), n_shapes = queue->waiting.n_active;
   if (!preemptor->in_order) {
     preemptor->in_order = hr_arena_alloc(queue->arena, sizeof *preemptor->in_order);
-    if (!preemptor->in_order || !HR__ARENA_NEW(queue->arena, preemptor->in_order->debt, n_pools)) return false;
+    if (!preemptor->in_order || !HR__ARENA_ARRAY(queue->arena, preemptor->in_order->debt, n_pools)) return false;
   }
   struct hr__preemption_walk *walk = preemptor->in_order;
   if (!HR__ARENA_HAS_ROOM_FOR(queue->arena, walk->walks, n_shapes, walk->walks_capacity)) return false;

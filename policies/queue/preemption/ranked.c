@@ -78,8 +78,8 @@ bool hr__node_jobs_create(struct hr__queue *queue) {
   if (!all) return false;
   *all = (struct hr__node_jobs){.capacity = most, .added_us = INT64_MIN};
   queue->preemptor->node_jobs = all;
-  return HR__ARENA_NEW(queue->arena, all->count, n_nodes) &&
-         HR__ARENA_NEW(queue->arena, all->jobs, (size_t)n_nodes * most);
+  return HR__ARENA_ARRAY(queue->arena, all->count, n_nodes) &&
+         HR__ARENA_ARRAY(queue->arena, all->jobs, (size_t)n_nodes * most);
 }
 
 /* ---- Running jobs by node: running jobs ------------------------------------------------------------- */

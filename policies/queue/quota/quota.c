@@ -120,8 +120,8 @@ struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const struct 
   const struct hr_quota_node **sorted = hr_arena_alloc(arena, ((size_t)spec->n_nodes + 1) * sizeof(*sorted));
   if (!tree || !sorted) return NULL;
   tree->n_tenants = trace->tenants.count;
-  if (!HR__ARENA_NEW(arena, tree->leaf, (size_t)tree->n_tenants + 1) ||
-      !HR__ARENA_NEW(arena, tree->nodes, (size_t)spec->n_nodes + tree->n_tenants + 2))
+  if (!HR__ARENA_ARRAY(arena, tree->leaf, (size_t)tree->n_tenants + 1) ||
+      !HR__ARENA_ARRAY(arena, tree->nodes, (size_t)spec->n_nodes + tree->n_tenants + 2))
     return NULL;
   tree->nodes[tree->n_nodes++] =
       (struct hr__quota_tree_node){.parent = HR_NONE, .borrow = NO_LIMIT, .max = NO_LIMIT, .weight = 1};

@@ -272,7 +272,7 @@ static void run_sorted(struct step_run *steps, const cJSON *expect, bool with_le
   if (hr__case_bool(input, "enableTASPreferredSchedulingAffinity", false))
     steps->search.gates.affinity_preferred = true;
   bool unconstrained = hr__case_bool(input, "unconstrained", false);
-  (with_leader ? hr__tas_sort_with_leader : hr__tas_sort)(&steps->search, list->items, list->count, unconstrained);
+  hr__tas_sort(&steps->search, list->items, list->count, unconstrained, with_leader);
   compare(steps, expect, "wantOrder", ids_json(steps), HR__COMPARE_EXACTLY);
 }
 
