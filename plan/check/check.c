@@ -682,30 +682,12 @@ static void case_finish(struct hr__check_case *item) {
 
 /* ---- What a job waited for -------------------------------------------------------------------------- */
 
-static enum hr_status observe_wait(struct hr_replay *replay, struct hr_waits *waits, hr_job job, char **text,
-                                   struct hr_error *error) {
-  enum hr_status status = hr_replay_add(replay, hr_waits_observer(waits), error);
-  if (status == HR_OK) status = hr_replay_run(replay, error);
-  if (status != HR_OK) return status;
-  status = hr_waits_close(waits, replay->result);
-  int64_t submit_us = replay->config.trace->submit_us[job.id];
-  if (status == HR_OK && !hr__wait_sentence(waits, job, submit_us, text)) status = HR_NO_MEMORY;
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the check");
-}
-
 /* Repeats the run to find what the job of item->start waited for. */
 static enum hr_status find_wait(const struct hr_check *check, struct hr__check_case *item, struct hr_error *error) {
   const struct hr_trace *trace = check->traces[item->trace].trace;
   const struct hr_replay_config config = {.scenario = item->scenario, .trace = trace, .seed = item->scenario->seed};
-  const struct hr_waits_config watched = {.trace = trace, .watched = &item->start.id, .n_watched = 1};
-  struct hr_replay replay;
-  enum hr_status status = hr_replay_init(&replay, &config, error);
-  struct hr_waits *waits = status == HR_OK ? hr_waits_create(&watched) : NULL;
-  if (status == HR_OK && !waits) status = hr_fail(error, HR_NO_MEMORY, "out of memory for the check");
-  if (status == HR_OK) status = observe_wait(&replay, waits, item->start.id, &item->start.wait, error);
-  hr_waits_destroy(waits);
-  hr_replay_finish(&replay);
-  return status;
+  return hr__wait_explain(&config, item->start.id, trace->submit_us[item->start.id.id], "the check", &item->start.wait,
+                          error);
 }
 
 /* ---- One run ---------------------------------------------------------------------------------------- */

@@ -196,58 +196,30 @@ static double *nans(size_t count) {
   return values;
 }
 
-static size_t count_tenants(const struct hr_summary *summary) {
-  return summary->n_tenants;
+static const struct hr_group *groups_of_jobs(const struct hr__group_table *table, const struct hr_summary *summary) {
+  return table->of == HR__TENANTS ? summary->by_tenant : summary->by_class;
 }
 
-static size_t count_classes(const struct hr_summary *summary) {
-  return summary->n_classes;
+size_t hr__compare_group_count(const struct hr__group_table *table, const struct hr_summary *summary) {
+  if (table->of == HR__SERVICES) return summary->n_services;
+  return table->of == HR__TENANTS ? summary->n_tenants : summary->n_classes;
 }
 
-static size_t count_services(const struct hr_summary *summary) {
-  return summary->n_services;
+const char *hr__compare_group_name(const struct hr__group_table *table, const struct hr_summary *summary,
+                                   size_t group) {
+  return table->of == HR__SERVICES ? summary->services[group].name : groups_of_jobs(table, summary)[group].name;
 }
 
-static const char *name_of_tenant(const struct hr_summary *summary, size_t group) {
-  return summary->by_tenant[group].name;
-}
-
-static const char *name_of_class(const struct hr_summary *summary, size_t group) {
-  return summary->by_class[group].name;
-}
-
-static const char *name_of_service(const struct hr_summary *summary, size_t group) {
-  return summary->services[group].name;
-}
-
-static double value_of_tenant(const struct hr_summary *summary, size_t group, enum hr__metric metric) {
-  return hr__metric_of_group(metric, &summary->by_tenant[group], NULL).value;
-}
-
-static double value_of_class(const struct hr_summary *summary, size_t group, enum hr__metric metric) {
-  return hr__metric_of_group(metric, &summary->by_class[group], NULL).value;
-}
-
-static double value_of_service(const struct hr_summary *summary, size_t group, enum hr__metric metric) {
-  return hr__metric_of_service(metric, &summary->services[group]).value;
+static double group_value(const struct hr__group_table *table, const struct hr_summary *summary, size_t group,
+                          enum hr__metric metric) {
+  if (table->of == HR__SERVICES) return hr__metric_of_service(metric, &summary->services[group]).value;
+  return hr__metric_of_group(metric, &groups_of_jobs(table, summary)[group], NULL).value;
 }
 
 static const struct hr__group_table empty_tables[HR__N_GROUP_TABLES] = {
-    [HR__TENANTS] = {.title = "tenant",
-                     .columns = columns_of_jobs,
-                     .count_of = count_tenants,
-                     .name_of = name_of_tenant,
-                     .value_of = value_of_tenant},
-    [HR__CLASSES] = {.title = "class",
-                     .columns = columns_of_jobs,
-                     .count_of = count_classes,
-                     .name_of = name_of_class,
-                     .value_of = value_of_class},
-    [HR__SERVICES] = {.title = "service",
-                      .columns = columns_of_services,
-                      .count_of = count_services,
-                      .name_of = name_of_service,
-                      .value_of = value_of_service}};
+    [HR__CLASSES] = {HR__CLASSES, "class", columns_of_jobs, NULL, 0, NULL},
+    [HR__TENANTS] = {HR__TENANTS, "tenant", columns_of_jobs, NULL, 0, NULL},
+    [HR__SERVICES] = {HR__SERVICES, "service", columns_of_services, NULL, 0, NULL}};
 
 static bool allocate_table(const struct hr_comparison *comparison, struct hr__group_table *table, size_t max_groups) {
   table->names = calloc(max_groups + 1, sizeof *table->names);
@@ -370,13 +342,13 @@ static void store_group_metrics(struct hr_comparison *comparison, uint32_t conte
                                 const struct hr_summary *summary) {
   for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) {
     struct hr__group_table *table = &comparison->groups[i];
-    const size_t count = table->count_of(summary);
+    const size_t count = hr__compare_group_count(table, summary);
     for (size_t k = 0; k < count; k++) {
-      size_t index = hr__compare_find_group(table, table->name_of(summary, k));
+      size_t index = hr__compare_find_group(table, hr__compare_group_name(table, summary, k));
       if (index == SIZE_MAX) continue;
       for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
         hr__compare_group_values(comparison, table, contender, index, m)[replication] =
-            table->value_of(summary, k, table->columns[m].metric);
+            group_value(table, summary, k, table->columns[m].metric);
     }
   }
 }

@@ -435,49 +435,41 @@ struct compare_block {
   size_t count;
 };
 
-static void put_values(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
-  char text[HR__METRIC_BYTES];
-  put_name(table, table->titles.cells[contender]);
-  for (size_t i = 0; i < block->count; i++) {
-    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[i]->metric);
-    put_cell(table, hr__metric_text(hr__metric_rows[block->column[i]->metric].unit, estimate.value, text), ' ');
-  }
-  end_line(table);
-}
-
-static void put_differences(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
-  char text[HR__METRIC_BYTES];
-  fputs(hr__dim(&table->console), table->console.out);
-  put_name(table, "  difference");
-  for (size_t i = 0; i < block->count; i++) {
-    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[i]->metric);
-    put_cell(table, hr__difference_text(hr__metric_rows[block->column[i]->metric].unit, estimate.difference, text),
-             mark_of(table, &estimate));
-  }
-  end_line(table);
-}
-
 /* Prints half the width of each interval. The cell of an interval of width 0 is empty. If all cells are empty, the row
    is omitted. */
-static void put_margins(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
+enum row { ROW_VALUES, ROW_DIFFERENCES, ROW_MARGINS };
+
+static const char *cell_text(enum row row, enum hr_unit unit, const struct hr_estimate *estimate, char *text) {
+  if (row == ROW_VALUES) return hr__metric_text(unit, estimate->value, text);
+  if (row == ROW_DIFFERENCES) return hr__difference_text(unit, estimate->difference, text);
+  return estimate->high > estimate->low ? hr__margin_text(unit, estimate->low, estimate->high, text) : "";
+}
+
+/* Prints the first `count` columns of a row. */
+static void put_row(struct compare_terminal *table, const struct compare_block *block, size_t count, uint32_t contender,
+                    enum row row) {
+  static const char *const names[] = {[ROW_DIFFERENCES] = "  difference", [ROW_MARGINS] = "  95 % margin"};
   char text[HR__METRIC_BYTES];
-  size_t count = 0; /* number of columns up to the last one with a positive width */
-  for (size_t i = 0; i < block->count; i++) {
-    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[i]->metric);
-    if (estimate.high > estimate.low) count = i + 1;
-  }
-  if (count == 0) return;
-  fputs(hr__dim(&table->console), table->console.out);
-  put_name(table, "  95 % margin");
+  if (row != ROW_VALUES) fputs(hr__dim(&table->console), table->console.out);
+  put_name(table, row == ROW_VALUES ? table->titles.cells[contender] : names[row]);
   for (size_t i = 0; i < count; i++) {
-    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[i]->metric);
-    bool wide = estimate.high > estimate.low;
-    put_cell(table,
-             wide ? hr__margin_text(hr__metric_rows[block->column[i]->metric].unit, estimate.low, estimate.high, text)
-                  : "",
-             ' ');
+    enum hr__metric metric = block->column[i]->metric;
+    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, metric);
+    put_cell(table, cell_text(row, hr__metric_rows[metric].unit, &estimate, text),
+             row == ROW_DIFFERENCES ? mark_of(table, &estimate) : ' ');
   }
   end_line(table);
+}
+
+/* Returns the number of columns up to the last one that has a margin. */
+static size_t count_margins(const struct compare_terminal *table, const struct compare_block *block,
+                            uint32_t contender) {
+  size_t count = block->count;
+  for (; count > 0; count--) {
+    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[count - 1]->metric);
+    if (estimate.high > estimate.low) break;
+  }
+  return count;
 }
 
 static void put_block(struct compare_terminal *table, const char *name, const struct compare_block *block) {
@@ -487,10 +479,11 @@ static void put_block(struct compare_terminal *table, const char *name, const st
   for (size_t i = 0; i < block->count; i++) put_cell(table, block->column[i]->title, ' ');
   end_line(table);
   for (uint32_t i = 0; i < table->comparison->config.n_contenders; i++) {
-    put_values(table, block, i);
+    put_row(table, block, block->count, i, ROW_VALUES);
     if (i == 0) continue;
-    put_differences(table, block, i);
-    put_margins(table, block, i);
+    size_t n_margins = count_margins(table, block, i);
+    put_row(table, block, block->count, i, ROW_DIFFERENCES);
+    if (n_margins) put_row(table, block, n_margins, i, ROW_MARGINS);
   }
 }
 
@@ -526,7 +519,7 @@ static void put_group(struct compare_terminal *table, const struct hr__group_tab
 /* Prints the groups. The number of rows is limited, so with more policies fewer groups are printed. */
 static void put_groups(struct compare_terminal *table, const struct hr__group_table *groups) {
   const struct hr_summary *first = table->comparison->first_runs[0].summary;
-  const size_t count = groups->count_of(first);
+  const size_t count = hr__compare_group_count(groups, first);
   size_t max_groups = GROUP_ROWS / table->comparison->config.n_contenders;
   char more[HR__NUMBER_BYTES];
   if (count == 0) return;
@@ -536,7 +529,8 @@ static void put_groups(struct compare_terminal *table, const struct hr__group_ta
   put_name(table, "policy");
   for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) put_cell(table, groups->columns[m].title, ' ');
   end_line(table);
-  for (size_t i = 0; i < count && i < max_groups; i++) put_group(table, groups, groups->name_of(first, i));
+  for (size_t i = 0; i < count && i < max_groups; i++)
+    put_group(table, groups, hr__compare_group_name(groups, first, i));
   if (count > max_groups)
     fprintf(table->console.out, "%sand %s more%s\n", hr__dim(&table->console), hr__count_text(count - max_groups, more),
             hr__plain(&table->console));
@@ -575,9 +569,7 @@ enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *compar
   if (titled) {
     put_head(&table);
     put_blocks(&table);
-    put_groups(&table, &comparison->groups[HR__CLASSES]);
-    put_groups(&table, &comparison->groups[HR__TENANTS]);
-    put_groups(&table, &comparison->groups[HR__SERVICES]);
+    for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) put_groups(&table, &comparison->groups[i]);
     put_legend(&table);
     put_speed(&table, perf);
   }
@@ -610,9 +602,9 @@ static void csv_put_estimate(struct hr__csv_out *out, const char *policy, const 
 static void csv_put_groups(struct hr__csv_out *out, const struct hr_comparison *comparison,
                            const struct hr__group_table *table, uint32_t contender) {
   const struct hr_summary *first = comparison->first_runs[0].summary;
-  const size_t count = table->count_of(first);
+  const size_t count = hr__compare_group_count(table, first);
   for (size_t i = 0; i < count; i++) {
-    const char *name = table->name_of(first, i);
+    const char *name = hr__compare_group_name(table, first, i);
     size_t index = hr__compare_find_group(table, name);
     for (unsigned m = 0; index != SIZE_MAX && m < HR__N_COMPARE_GROUP_METRICS; m++) {
       struct hr_estimate estimate = hr__compare_group_estimate(comparison, table, contender, index, m);
@@ -634,9 +626,7 @@ enum hr_status hr_comparison_write_csv(const char *path, const struct hr_compari
       struct hr_estimate estimate = hr__compare_estimate(comparison, i, (enum hr__metric)m);
       csv_put_estimate(&out, comparison->config.contenders[i].label, "all", "", hr__metric_rows[m].column, &estimate);
     }
-    csv_put_groups(&out, comparison, &comparison->groups[HR__CLASSES], i);
-    csv_put_groups(&out, comparison, &comparison->groups[HR__TENANTS], i);
-    csv_put_groups(&out, comparison, &comparison->groups[HR__SERVICES], i);
+    for (size_t k = 0; k < HR__N_GROUP_TABLES; k++) csv_put_groups(&out, comparison, &comparison->groups[k], i);
   }
   return hr__csv_commit(&out, error);
 }
@@ -699,12 +689,13 @@ static void json_put_groups(struct hr__json *json, cJSON *policy, const char *ke
                             const struct hr_comparison *comparison, const struct hr__group_table *table,
                             uint32_t contender) {
   const struct hr_summary *first = comparison->first_runs[0].summary;
-  const size_t count = table->count_of(first);
+  const size_t count = hr__compare_group_count(table, first);
   cJSON *all = hr__json_object(json, policy, key);
   for (size_t i = 0; i < count; i++) {
-    size_t index = hr__compare_find_group(table, table->name_of(first, i));
+    const char *name = hr__compare_group_name(table, first, i);
+    size_t index = hr__compare_find_group(table, name);
     if (index == SIZE_MAX) continue;
-    cJSON *inner = hr__json_object(json, all, table->name_of(first, i));
+    cJSON *inner = hr__json_object(json, all, name);
     cJSON *means = hr__json_object(json, inner, "mean");
     cJSON *differences = hr__json_object(json, inner, "difference");
     for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
@@ -740,9 +731,9 @@ static void put_policy(struct hr__json *json, cJSON *policies, const struct hr_c
   hr__json_bool(json, policy, "identical", comparison->identical[contender]);
   put_metrics(json, policy, comparison, contender);
   put_curves(json, policy, &comparison->curves[contender]);
-  json_put_groups(json, policy, "by_class", comparison, &comparison->groups[HR__CLASSES], contender);
-  json_put_groups(json, policy, "by_tenant", comparison, &comparison->groups[HR__TENANTS], contender);
-  json_put_groups(json, policy, "by_service", comparison, &comparison->groups[HR__SERVICES], contender);
+  static const char *const keys[HR__N_GROUP_TABLES] = {"by_class", "by_tenant", "by_service"};
+  for (size_t i = 0; i < HR__N_GROUP_TABLES; i++)
+    json_put_groups(json, policy, keys[i], comparison, &comparison->groups[i], contender);
   const struct hr_notes *notes[3];
   struct hr_run_label label = run_label(comparison, contender, notes);
   hr__json_summary(json, hr__json_object(json, policy, "summary"), comparison->first_runs[contender].summary, &label);
@@ -785,15 +776,13 @@ static cJSON *make_tree(struct hr__json *json, const struct hr_comparison *compa
 
 char *hr_comparison_json(const struct hr_comparison *comparison, const struct hr_perf *perf) {
   struct hr__json json = {false};
-  cJSON *root = make_tree(&json, comparison, perf);
-  return hr__json_print(&json, root);
+  return hr__json_print(&json, make_tree(&json, comparison, perf));
 }
 
 enum hr_status hr_comparison_write_json(const char *path, const struct hr_comparison *comparison,
                                         const struct hr_perf *perf, struct hr_error *error) {
   struct hr__json json = {false};
-  cJSON *root = make_tree(&json, comparison, perf);
-  return hr__json_write(&json, root, path, error);
+  return hr__json_write(&json, make_tree(&json, comparison, perf), path, error);
 }
 
 /* ---- Markdown --------------------------------------------------------------------------------------- */
@@ -912,13 +901,14 @@ static void markdown_put_group(struct compare_markdown *page, const struct hr__g
 
 static void markdown_put_groups(struct compare_markdown *page, const struct hr__group_table *groups) {
   const struct hr_summary *first = page->comparison->first_runs[0].summary;
-  const size_t count = groups->count_of(first);
+  const size_t count = hr__compare_group_count(groups, first);
   if (count == 0) return;
   fprintf(page->console.out, "\n| %s | policy |", groups->title);
   for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
     fprintf(page->console.out, " %s |", groups->columns[m].title);
   fputs("\n|---|---|---:|---:|---:|---:|\n", page->console.out);
-  for (size_t i = 0; i < count && i < MAX_GROUPS; i++) markdown_put_group(page, groups, groups->name_of(first, i));
+  for (size_t i = 0; i < count && i < MAX_GROUPS; i++)
+    markdown_put_group(page, groups, hr__compare_group_name(groups, first, i));
   if (count > MAX_GROUPS) fprintf(page->console.out, "\nand %zu more\n", count - MAX_GROUPS);
 }
 
@@ -931,9 +921,7 @@ enum hr_status hr_comparison_write_markdown(const char *path, const struct hr_co
   markdown_put_head(&page);
   markdown_put_policies(&page);
   markdown_put_metrics(&page);
-  markdown_put_groups(&page, &comparison->groups[HR__CLASSES]);
-  markdown_put_groups(&page, &comparison->groups[HR__TENANTS]);
-  markdown_put_groups(&page, &comparison->groups[HR__SERVICES]);
+  for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) markdown_put_groups(&page, &comparison->groups[i]);
   if (!page.console.out_of_memory) return hr__output_commit(&file, error);
   hr__output_abandon(&file);
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);

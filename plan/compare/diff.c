@@ -468,18 +468,7 @@ static enum hr_status explain(const struct hr_diff *diff, unsigned side, hr_job 
                               struct hr_error *error) {
   const struct hr_diff_side *own = &diff->config.sides[side];
   const struct hr_replay_config config = {.scenario = own->scenario, .trace = own->trace, .seed = diff->config.seed};
-  const struct hr_waits_config watched = {.trace = own->trace, .watched = &job, .n_watched = 1};
-  struct hr_replay replay;
-  enum hr_status status = hr_replay_init(&replay, &config, error);
-  struct hr_waits *waits = status == HR_OK ? hr_waits_create(&watched) : NULL;
-  if (status == HR_OK && !waits) status = no_memory(error);
-  if (status == HR_OK) status = hr_replay_add(&replay, hr_waits_observer(waits), error);
-  if (status == HR_OK) status = hr_replay_run(&replay, error);
-  if (status == HR_OK && hr_waits_close(waits, replay.result) != HR_OK) status = no_memory(error);
-  if (status == HR_OK && !hr__wait_sentence(waits, job, diff->first.at_us, text)) status = no_memory(error);
-  hr_waits_destroy(waits);
-  hr_replay_finish(&replay);
-  return status;
+  return hr__wait_explain(&config, job, diff->first.at_us, "the diff", text, error);
 }
 
 /* For the first job that only this side starts, finds for each side when the other side starts it, and why it does not

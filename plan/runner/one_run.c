@@ -147,7 +147,8 @@ void hr__parcel_one_run(struct hr__parcel *parcel, struct hr__one_run *run) {
   if (has_alerts) hr__parcel_alerts(parcel, &run->alerts);
 }
 
-bool hr__wait_sentence(const struct hr_waits *waits, hr_job job, int64_t at_us, char **text) {
+/* Sets *text as hr__wait_explain does. Returns false when out of memory. */
+static bool wait_sentence(const struct hr_waits *waits, hr_job job, int64_t at_us, char **text) {
   const struct hr_wait *wait;
   size_t size = 0, count = hr_waits_of(waits, job, &wait);
   while (count && (wait->begin_us > at_us || wait->end_us <= at_us)) wait++, count--;
@@ -162,6 +163,22 @@ bool hr__wait_sentence(const struct hr_waits *waits, hr_job job, int64_t at_us, 
   }
   fputc('.', out);
   return fclose(out) == 0;
+}
+
+enum hr_status hr__wait_explain(const struct hr_replay_config *config, hr_job job, int64_t at_us, const char *user,
+                                char **text, struct hr_error *error) {
+  const struct hr_waits_config watched = {.trace = config->trace, .watched = &job, .n_watched = 1};
+  struct hr_replay replay;
+  enum hr_status status = hr_replay_init(&replay, config, error);
+  struct hr_waits *waits = status == HR_OK ? hr_waits_create(&watched) : NULL;
+  bool complete = status != HR_OK || waits;
+  if (waits) status = hr_replay_add(&replay, hr_waits_observer(waits), error);
+  if (waits && status == HR_OK) status = hr_replay_run(&replay, error);
+  if (waits && status == HR_OK)
+    complete = hr_waits_close(waits, replay.result) == HR_OK && wait_sentence(waits, job, at_us, text);
+  hr_waits_destroy(waits);
+  hr_replay_finish(&replay);
+  return complete ? status : hr_fail(error, HR_NO_MEMORY, "out of memory for %s", user);
 }
 
 /* ---- Replay: observers ------------------------------------------------------------------------------ */

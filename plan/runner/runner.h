@@ -235,11 +235,12 @@ static inline void hr__one_run_finish(struct hr__one_run *run) {
   *run = (struct hr__one_run){0};
 }
 
-struct hr_waits;
-/* Sets *text to a sentence about the wait of the job that contains the time `at_us`. Example: "It waited 12 min for
-   free GPUs, 3 min behind the reservations of others in the queue." If the job did not wait at that time, *text remains
-   unchanged. The caller frees *text. Returns false when out of memory. */
-bool hr__wait_sentence(const struct hr_waits *waits, hr_job job, int64_t at_us, char **text);
+/* Repeats a run to find what a job waited for. Sets *text to a sentence about the wait that contains the time `at_us`.
+   Example: "It waited 12 min for free GPUs, 3 min behind the reservations of others in the queue." If the job did not
+   wait at that time, *text remains unchanged. The caller frees *text. `user` is what runs out of memory, for an error
+   message, such as "the check". */
+enum hr_status hr__wait_explain(const struct hr_replay_config *config, hr_job job, int64_t at_us, const char *user,
+                                char **text, struct hr_error *error);
 
 /* Copies a run into the parcel or out of it. If reading fails, the run must still be finished. */
 void hr__parcel_one_run(struct hr__parcel *parcel, struct hr__one_run *run);
