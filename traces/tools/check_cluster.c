@@ -286,13 +286,12 @@ static void check_starts(struct hr__check_state *checker) {
     return;
   }
   uint32_t max = waited < MIN_JOBS ? 0 : hr__check_most_frequent(starts, waited, 0, &begin);
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], when[HR__NUMBER_BYTES];
+  char text[HR__NUMBER_BYTES], when[HR__NUMBER_BYTES];
   if (max >= MIN_JOBS && max >= known / 10)
-    hr__check_add(
-        checker, HR_FINDING_SIMULTANEOUS_STARTS, HR_SEVERITY_WARNING,
-        &(struct hr__check_subject){.count = max, .of = known, .job = hr__check_first_job(starts + begin, max)},
-        "%s jobs (%s) that had waited started at one instant, %s after the first submit", hr__count_text(max, text),
-        hr__check_share_text((double)max / known, of), hr__duration_text(hr__seconds(starts[begin].key), when));
+    hr__check_add_jobs(checker, HR_FINDING_SIMULTANEOUS_STARTS, HR__ALWAYS_WARN, max, known,
+                       hr__check_first_job(starts + begin, max), "",
+                       "that had waited started at one instant, %s after the first submit",
+                       hr__duration_text(hr__seconds(starts[begin].key), when));
   if (known >= MIN_JOBS && waited <= known / 100)
     hr__check_add(checker, HR_FINDING_NO_RECORDED_WAITS, HR_SEVERITY_NOTE,
                   &(struct hr__check_subject){.count = known - waited, .of = known, .job = HR_NONE},
@@ -341,22 +340,10 @@ static bool make_busy_gpus(const struct hr__check_state *checker, struct busy_gp
   return make_tree(busy);
 }
 
-/* Returns the number of marks at or before a time. */
-static uint32_t count_until(const struct busy_gpus *busy, int64_t time_us) {
-  uint32_t low = 0, high = busy->n;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (busy->mark[middle].key <= time_us)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /* Returns the maximum number of busy GPUs in [from_us, to_us), in thousandths. */
 static int64_t max_between(const struct busy_gpus *busy, int64_t from_us, int64_t to_us) {
-  uint32_t before = count_until(busy, from_us), until = count_until(busy, to_us - 1);
+  uint32_t before = hr__check_count_below(busy->mark, busy->n, from_us + 1);
+  uint32_t until = hr__check_count_below(busy->mark, busy->n, to_us);
   int64_t max = 0;
   size_t low = (size_t)busy->size + (before ? before - 1 : 0), high = (size_t)busy->size + until;
   for (; low < high; low /= 2, high /= 2) {
@@ -399,12 +386,9 @@ static void check_idle(struct hr__check_state *checker, const struct busy_gpus *
     if (count++ == 0) first = i;
   }
   if (count < MIN_JOBS || count < known / SHARE) return;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__check_add(checker, HR_FINDING_WAITS_WITHOUT_CAUSE, HR_SEVERITY_WARNING,
-                &(struct hr__check_subject){.count = count, .of = known, .job = first},
-                "%s jobs (%s of those with a recorded start) waited 10 min or more although at least half of the "
-                "cluster's GPUs were idle during the whole wait",
-                hr__count_text(count, text), hr__check_share_text((double)count / known, of));
+  hr__check_add_jobs(
+      checker, HR_FINDING_WAITS_WITHOUT_CAUSE, HR__ALWAYS_WARN, count, known, first, " of those with a recorded start",
+      "waited 10 min or more although at least half of the cluster's GPUs were idle during the whole wait");
 }
 
 static void check_recorded_part(struct hr__check_state *checker) {

@@ -481,25 +481,13 @@ static bool add(struct draw *draw, uint32_t job, int64_t submit_us) {
   return true;
 }
 
-/* Returns the first job that is submitted at or after `from_us`. */
-static uint32_t first_job_from(const struct hr_trace *trace, int64_t from_us) {
-  uint32_t low = 0, high = trace->n_jobs;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (trace->submit_us[middle] < from_us)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 static bool add_block(struct draw *draw, uint32_t block, uint32_t position, uint32_t layer) {
   const struct hr_workload_cut *cut = &draw->cut;
   const struct hr_trace *trace = draw->trace;
   int64_t begin_us = cut->start_us + block * cut->block_us, end_us = begin_us + cut->block_us;
   int64_t shift_us = ((int64_t)position - block) * cut->block_us;
-  for (uint32_t job = first_job_from(trace, begin_us); job < trace->n_jobs && trace->submit_us[job] < end_us; job++) {
+  uint32_t job = hr__count_below(trace->submit_us, sizeof *trace->submit_us, trace->n_jobs, begin_us);
+  for (; job < trace->n_jobs && trace->submit_us[job] < end_us; job++) {
     int64_t submit_us = trace->submit_us[job] + shift_us;
     if (submit_us >= cut->length_us) break;
     if (submit_us >= 0 && is_kept(draw, job, position, layer) && !add(draw, job, submit_us)) return false;
