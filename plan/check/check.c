@@ -368,9 +368,7 @@ static char *block_text(const struct hr__decision_block *block, const struct hr_
   fputs(hr_event_name((enum hr_event_kind)block->kind), out);
   if (block->job.id != HR_NONE) fprintf(out, " of job %.100s", hr_trace_job_id(trace, block->job, id));
   fprintf(out, " at %s", hr__duration_text((double)block->at_us / 1e6, when));
-  if (fclose(out) == 0) return text;
-  free(text);
-  return NULL;
+  return hr__stream_text(out, &text);
 }
 
 static enum hr_status compare_decisions(struct hr__check_case *item, const struct hr_trace *trace,

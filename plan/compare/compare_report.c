@@ -186,9 +186,7 @@ static char *make_title(const struct titles *titles, uint32_t contender, enum ti
   FILE *out = open_memstream(&text, &size);
   if (!out) return NULL;
   put_title(out, titles, self->label, form);
-  if (fclose(out) == 0) return text;
-  free(text);
-  return NULL;
+  return hr__stream_text(out, &text);
 }
 
 static bool are_distinct(char *const *texts, uint32_t count) {
@@ -356,15 +354,9 @@ struct compare_terminal {
 
 /* Prints a cell. Its mark is printed only when the next cell follows, so that no line ends in spaces. */
 static void put_cell(struct compare_terminal *table, const char *text, char mark) {
-  size_t width = hr__width_of(text, strlen(text));
   if (table->pending) fputc(table->pending, table->console.out);
-  fprintf(table->console.out, "%*s%s", (int)(width < CELL_WIDTH ? CELL_WIDTH - width : 0), "", text);
+  hr__put_right(table->console.out, text, CELL_WIDTH);
   table->pending = mark;
-}
-
-static void put_name(struct compare_terminal *table, const char *name) {
-  size_t width = hr__width_of(name, strlen(name));
-  fprintf(table->console.out, "%s%*s", name, (int)(width < NAME_WIDTH ? NAME_WIDTH - width : 0), "");
 }
 
 /* The mark of a significant difference. If the scenario is deterministic, every difference is significant and none is
@@ -416,10 +408,7 @@ static void put_head(struct compare_terminal *table) {
   const struct hr_summary *summary = table->comparison->first_runs[0].summary;
   char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES];
   struct hr__console *console = &table->console;
-  char *name = hr__fitted(console, config->scenario->name, HR__LINE_WIDTH - 20, false);
-  if (!name) return;
-  fprintf(console->out, "%sHeadroom %s: %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
-  free(name);
+  hr__put_page_title(console, "", config->scenario->name, HR__LINE_WIDTH - 20);
   hr__put_field(console, "trace", "%s (%s)", config->trace->source, config->trace->format);
   hr__put_field(console, "cluster", "%s GPUs on %s node%s", hr__count_text(summary->gpus, gpus),
                 hr__count_text(summary->nodes, nodes), summary->nodes == 1 ? "" : "s");
@@ -451,7 +440,7 @@ static void put_row(struct compare_terminal *table, const struct compare_block *
   static const char *const names[] = {[ROW_DIFFERENCES] = "  difference", [ROW_MARGINS] = "  95 % margin"};
   char text[HR__METRIC_BYTES];
   if (row != ROW_VALUES) fputs(hr__dim(&table->console), table->console.out);
-  put_name(table, row == ROW_VALUES ? table->titles.cells[contender] : names[row]);
+  hr__put_left(table->console.out, row == ROW_VALUES ? table->titles.cells[contender] : names[row], NAME_WIDTH);
   for (size_t i = 0; i < count; i++) {
     enum hr__metric metric = block->column[i]->metric;
     struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, metric);
@@ -475,7 +464,7 @@ static size_t count_margins(const struct compare_terminal *table, const struct c
 static void put_block(struct compare_terminal *table, const char *name, const struct compare_block *block) {
   if (block->count == 0) return;
   fprintf(table->console.out, "\n%s", hr__bold(&table->console));
-  put_name(table, name);
+  hr__put_left(table->console.out, name, NAME_WIDTH);
   for (size_t i = 0; i < block->count; i++) put_cell(table, block->column[i]->title, ' ');
   end_line(table);
   for (uint32_t i = 0; i < table->comparison->config.n_contenders; i++) {
@@ -503,8 +492,8 @@ static void put_group(struct compare_terminal *table, const struct hr__group_tab
   size_t index = hr__compare_find_group(groups, name);
   char *shown = hr__fitted(&table->console, name[0] ? name : "(none)", NAME_WIDTH - 1, false);
   for (uint32_t i = 0; shown && index != SIZE_MAX && i < table->comparison->config.n_contenders; i++) {
-    put_name(table, i ? "" : shown);
-    put_name(table, table->titles.cells[i]);
+    hr__put_left(table->console.out, i ? "" : shown, NAME_WIDTH);
+    hr__put_left(table->console.out, table->titles.cells[i], NAME_WIDTH);
     for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
       char text[HR__METRIC_BYTES];
       struct hr_estimate estimate = hr__compare_group_estimate(table->comparison, groups, i, index, m);
@@ -525,8 +514,8 @@ static void put_groups(struct compare_terminal *table, const struct hr__group_ta
   if (count == 0) return;
   if (max_groups < MIN_GROUPS) max_groups = MIN_GROUPS;
   fprintf(table->console.out, "\n%s", hr__bold(&table->console));
-  put_name(table, groups->title);
-  put_name(table, "policy");
+  hr__put_left(table->console.out, groups->title, NAME_WIDTH);
+  hr__put_left(table->console.out, "policy", NAME_WIDTH);
   for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) put_cell(table, groups->columns[m].title, ' ');
   end_line(table);
   for (size_t i = 0; i < count && i < max_groups; i++)
@@ -574,8 +563,7 @@ enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *compar
     put_speed(&table, perf);
   }
   hr__compare_short_titles_finish(&table.titles, count);
-  if (!titled || table.console.out_of_memory) return HR_NO_MEMORY;
-  return ferror(out) ? HR_IO_ERROR : HR_OK;
+  return titled ? hr__console_status(&table.console) : HR_NO_MEMORY;
 }
 
 /* ---- CSV -------------------------------------------------------------------------------------------- */
@@ -753,24 +741,19 @@ static void put_json_head(struct hr__json *json, cJSON *root, const struct hr_co
 
 static void put_perf(struct hr__json *json, cJSON *root, const struct hr_comparison *comparison,
                      const struct hr_perf *perf) {
-  cJSON *inner = hr__json_object(json, root, "perf");
-  hr__json_number(json, inner, "load_s", perf->load_s);
-  hr__json_number(json, inner, "sim_s", perf->sim_s);
-  hr__json_count(json, inner, "threads", comparison->config.n_threads);
-  hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
+  cJSON *inner = hr__json_runs_perf(json, root, perf, comparison->config.n_threads);
   cJSON *seconds = hr__json_object(json, inner, "seconds");
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
     hr__json_number(json, seconds, comparison->config.contenders[i].label, comparison->seconds[i]);
 }
 
 static cJSON *make_tree(struct hr__json *json, const struct hr_comparison *comparison, const struct hr_perf *perf) {
-  static const struct hr_perf nothing = {0};
   cJSON *root = cJSON_CreateObject();
   put_json_head(json, root, comparison);
   cJSON *policies = hr__json_array(json, root, "policies");
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++) put_policy(json, policies, comparison, i);
   hr__json_notes(json, hr__json_array(json, root, "notes"), &comparison->notes);
-  put_perf(json, root, comparison, perf ? perf : &nothing);
+  put_perf(json, root, comparison, perf);
   return root;
 }
 
@@ -922,7 +905,5 @@ enum hr_status hr_comparison_write_markdown(const char *path, const struct hr_co
   markdown_put_policies(&page);
   markdown_put_metrics(&page);
   for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) markdown_put_groups(&page, &comparison->groups[i]);
-  if (!page.console.out_of_memory) return hr__output_commit(&file, error);
-  hr__output_abandon(&file);
-  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  return hr__output_finish(&file, path, page.console.out_of_memory, error);
 }

@@ -374,13 +374,26 @@ void hr__json_metric_interval(struct hr__json *json, cJSON *object, enum hr__met
   hr__json_interval(json, object, &bounded);
 }
 
-/* ---- Pairs ------------------------------------------------------------------------------------------ */
-
-static double mean_of(const double *values, uint32_t count) {
-  double sum = 0;
-  for (uint32_t i = 0; i < count; i++) sum += values[i];
-  return sum / count;
+void hr__json_all_notes(struct hr__json *json, cJSON *root, const struct hr_scenario *scenario,
+                        const struct hr_trace *trace, const struct hr_notes *notes) {
+  cJSON *array = hr__json_array(json, root, "notes");
+  hr__json_notes(json, array, &scenario->notes);
+  hr__json_notes(json, array, &trace->notes);
+  hr__json_notes(json, array, notes);
 }
+
+cJSON *hr__json_runs_perf(struct hr__json *json, cJSON *root, const struct hr_perf *perf, uint32_t threads) {
+  static const struct hr_perf nothing = {0};
+  cJSON *object = hr__json_object(json, root, "perf");
+  if (!perf) perf = &nothing;
+  hr__json_number(json, object, "load_s", perf->load_s);
+  hr__json_number(json, object, "sim_s", perf->sim_s);
+  hr__json_count(json, object, "threads", threads);
+  hr__json_number(json, object, "peak_rss_mib", perf->peak_rss_mib);
+  return object;
+}
+
+/* ---- Pairs ------------------------------------------------------------------------------------------ */
 
 static double mean_difference(const double *first, const double *other, uint32_t count) {
   double sum = 0;
@@ -405,7 +418,7 @@ struct hr_estimate hr__interval_paired(const double *first, const double *other,
   else if (!exact)
     half = HR__UNKNOWN;
   struct hr_estimate estimate = {
-      .value = mean_of(other, count), .difference = mean, .low = mean - half, .high = mean + half};
+      .value = hr__mean_of(other, count), .difference = mean, .low = mean - half, .high = mean + half};
   estimate.significant = estimate.low > 0 || estimate.high < 0;
   return estimate;
 }
@@ -418,7 +431,7 @@ static double mean_variance(const double *values, uint32_t count, double mean) {
 }
 
 struct hr__mean hr__interval_of_mean(const double *values, uint32_t count) {
-  double mean = mean_of(values, count);
+  double mean = hr__mean_of(values, count);
   if (count < 2) return (struct hr__mean){mean, HR__UNKNOWN};
   return (struct hr__mean){mean, gsl_cdf_tdist_Pinv(0.975, count - 1) * sqrt(mean_variance(values, count, mean))};
 }
@@ -439,7 +452,7 @@ double hr__p_value_paired(const double *first, const double *other, uint32_t cou
 
 double hr__p_value_welch(const double *first, uint32_t n_first, const double *other, uint32_t n_other) {
   if (n_first < 2 || n_other < 2) return HR__UNKNOWN;
-  double a = mean_of(first, n_first), b = mean_of(other, n_other);
+  double a = hr__mean_of(first, n_first), b = hr__mean_of(other, n_other);
   double u = mean_variance(first, n_first, a), v = mean_variance(other, n_other, b);
   double freedom = u + v > 0 ? (u + v) * (u + v) / (u * u / (n_first - 1) + v * v / (n_other - 1)) : 1;
   return two_sided(b - a, u + v, freedom);

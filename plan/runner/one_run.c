@@ -40,9 +40,7 @@ char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file) 
   if (!out) return NULL;
   fprintf(out, "%s\n%s\n%d%d", file, scenario->trace_format, scenario->lenient, scenario->drop_failed);
   for (size_t i = 0; i < scenario->columns.count; i++) put_entry(out, &scenario->columns.entry[i]);
-  if (fclose(out) == 0) return text;
-  free(text);
-  return NULL;
+  return hr__stream_text(out, &text);
 }
 
 uint64_t hr__input_digest_bytes(uint64_t digest, const void *bytes, size_t count) {
@@ -122,7 +120,7 @@ enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct 
                                                  .progress = config->progress};
   struct hr_replay replay;
   enum hr_status status = hr_replay_init(&replay, &replay_config, error);
-  if (status == HR_OK && details) status = details->prepare(details->self, &replay, error);
+  if (status == HR_OK && details && details->prepare) status = details->prepare(details->self, &replay, error);
   if (status == HR_OK) status = hr_replay_run(&replay, error);
   if (status == HR_OK && details) status = details->collect(details->self, &replay, error);
   take(&replay, run);

@@ -772,10 +772,7 @@ static void put_head(struct replicates_terminal *page) {
   const struct hr_replicates *replicates = page->replicates;
   const struct hr_replication_spec *spec = replicates->config.spec;
   struct hr__console *console = &page->console;
-  char *name = hr__fitted(console, replicates->config.scenario->name, HR__LINE_WIDTH - 20, false);
-  if (!name) return;
-  fprintf(console->out, "%sHeadroom %s: %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
-  free(name);
+  hr__put_page_title(console, "", replicates->config.scenario->name, HR__LINE_WIDTH - 20);
   hr__put_field(console, "trace", "%s (%s)", replicates->config.trace->source, replicates->config.trace->format);
   hr__put_field(console, "runs", "%" PRIu32 " replication%s, starting at seed %" PRIu64, replicates->count,
                 replicates->count == 1 ? "" : "s", replicates->config.scenario->seed);
@@ -801,6 +798,5 @@ enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replic
                 replicates->config.spec->confidence);
   if (page.has_gaps) hr__put_field(&page.console, "-", "no interval: all runs have the same value, or too few runs");
   if (perf) hr__put_speed(&page.console, replicates->count, replicates->config.n_threads, perf->sim_s, 0);
-  if (page.console.out_of_memory) return HR_NO_MEMORY;
-  return ferror(out) ? HR_IO_ERROR : HR_OK;
+  return hr__console_status(&page.console);
 }

@@ -120,6 +120,20 @@ double hr__interval_high(enum hr__metric metric, const struct hr__interval *inte
 void hr__json_metric_interval(struct hr__json *json, cJSON *object, enum hr__metric metric,
                               const struct hr__interval *interval);
 
+/* Adds "notes": those of the scenario, of the trace and of the result. */
+void hr__json_all_notes(struct hr__json *json, cJSON *root, const struct hr_scenario *scenario,
+                        const struct hr_trace *trace, const struct hr_notes *notes);
+/* Adds "perf": the time and memory of several runs on `threads` threads; zeros if `perf` is NULL. Returns the object.
+ */
+cJSON *hr__json_runs_perf(struct hr__json *json, cJSON *root, const struct hr_perf *perf, uint32_t threads);
+
+/* The mean of values that may be infinite. gsl_stats_mean returns NaN for two infinite values. */
+static inline double hr__mean_of(const double *values, uint32_t count) {
+  double sum = 0;
+  for (uint32_t i = 0; i < count; i++) sum += values[i];
+  return sum / count;
+}
+
 /* A mean, and half the width of its 95 % Student interval. The half width is NaN if there is a single value. */
 struct hr__mean {
   double value, margin;
@@ -200,7 +214,8 @@ enum hr_status hr__input_same(struct hr_ranks *ranks, const struct hr_scenario *
 struct hr__one_run_details {
   void *self;
   bool costs_by_job; /* the ledger also records the cost of each job */
-  enum hr_status (*prepare)(void *self, struct hr_replay *replay, struct hr_error *error); /* adds observers */
+  enum hr_status (*prepare)(void *self, struct hr_replay *replay,
+                            struct hr_error *error); /* adds observers; NULL: none */
   /* called after a successful run; the results are freed afterwards */
   enum hr_status (*collect)(void *self, const struct hr_replay *replay, struct hr_error *error);
 };
