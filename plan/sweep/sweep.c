@@ -133,19 +133,12 @@ static enum hr_status locate_error(const struct hr__sweep *sweep, size_t point, 
 
 static enum hr_status check_point(void *self, size_t point, struct hr_error *error) {
   struct points_check *check = self;
-  struct hr__sweep *sweep = check->sweep;
-  struct hr__sweep_overrides overrides;
   struct hr_scenario *scenario = NULL;
   struct hr_error inner = {0};
-  enum hr_status status =
-      hr__sweep_overrides_make(sweep, point, 0, &overrides) ? HR_OK : hr_fail(&inner, HR_NO_MEMORY, "out of memory");
-  if (status == HR_OK)
-    status = hr_scenario_load_candidate(sweep->catalog, sweep->grid->scenario_path, overrides.at, overrides.count,
-                                        &scenario, &inner);
+  enum hr_status status = hr__sweep_load_run(check->sweep, point, 0, &scenario, &inner);
   if (status == HR_OK) status = store_point(check, point, scenario, &inner);
   hr_scenario_destroy(scenario);
-  hr__sweep_overrides_finish(&overrides);
-  return status == HR_OK ? HR_OK : locate_error(sweep, point, status, &inner, error);
+  return status == HR_OK ? HR_OK : locate_error(check->sweep, point, status, &inner, error);
 }
 
 static enum hr_status check_points(struct hr__sweep *sweep, uint32_t n_threads, struct hr_error *error) {
@@ -475,10 +468,7 @@ static enum hr_status copy_notes(const struct hr__sweep *sweep, struct hr_sweep_
                                  struct hr_error *error) {
   counts->points = sweep->design.n_points;
   counts->runs = sweep->n_runs;
-  for (size_t i = 0; i < sweep->notes.count; i++)
-    if (hr_notes_add(&counts->notes, "%s", sweep->notes.text[i]) != HR_OK)
-      return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  return HR_OK;
+  return add_notes(&counts->notes, &sweep->notes) ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
 static enum hr_status run_sweep(const struct hr_sweep_config *config, struct hr_sweep_counts *counts,
