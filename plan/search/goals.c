@@ -529,21 +529,13 @@ uint32_t hr__space_unpriced_pool(const struct hr__space *space, const struct hr_
   return HR_NONE;
 }
 
-/* The mean of values that may be infinite. gsl_stats_mean cannot be used, since it returns NaN for two infinite values.
- */
-static double mean_of(const double *values, uint32_t count) {
-  double sum = 0;
-  for (uint32_t i = 0; i < count; i++) sum += values[i];
-  return sum / count;
-}
-
 double hr__metric_centre(double *values, uint32_t count, enum hr_metric_kind kind) {
   uint32_t known = 0;
   for (uint32_t i = 0; i < count; i++)
     if (!isnan(values[i])) values[known++] = values[i];
   if (known == 0) return HR__UNKNOWN;
   gsl_sort(values, 1, known);
-  return kind == HR_METRIC_QUANTILE ? gsl_stats_median_from_sorted_data(values, 1, known) : mean_of(values, known);
+  return kind == HR_METRIC_QUANTILE ? gsl_stats_median_from_sorted_data(values, 1, known) : hr__mean_of(values, known);
 }
 
 struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluator, uint32_t candidate,
@@ -553,7 +545,7 @@ struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluat
   struct hr__evaluation evaluation = {0};
   uint32_t count = hr__evaluator_made(evaluator, candidate, replications < MAX ? replications : MAX);
   evaluator_objectives(evaluator, candidate, count, values);
-  evaluation.objective = mean_of(values, count);
+  evaluation.objective = hr__mean_of(values, count);
   double cost = hr__evaluator_centre(evaluator, candidate, count, evaluator->goals->cost);
   evaluation.cost = isnan(cost) ? 0 : cost;
   const bool unknown_costs = hr__evaluator_unknown_costs(evaluator, candidate) > 0;

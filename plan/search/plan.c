@@ -67,7 +67,6 @@ static double growth_of(const struct hr_plan *plan) {
 static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
   const struct hr_plan_config *config = &plan->config;
   const struct hr_scenario *scenario = config->scenario;
-  struct hr__environment environment;
   uint32_t number;
   enum hr_status status = hr__space_make(scenario->plan, scenario, &plan->space, error);
   if (status == HR_OK)
@@ -87,7 +86,7 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
                                             .progress = config->progress};
   plan->runner = hr__runner_create(&runner_config);
   if (!plan->runner) return hr__plan_no_memory(error);
-  hr__plan_environment(plan, &environment);
+  struct hr__environment environment = hr__plan_environment(plan);
   status = hr__runner_add_environment(plan->runner, &environment, &number, error);
   if (status == HR_OK)
     status = hr__evaluator_make(&plan->evaluator, plan->runner, &plan->space, &plan->goals, number, error);
@@ -217,15 +216,9 @@ static enum hr_status select_near(struct hr_plan *plan, struct hr_error *error) 
   for (int round = 0; round < ROUNDS && status == HR_OK; round++) {
     uint32_t choice = plan->selection.choice;
     if (choice == HR_NONE || choice == before) return HR_OK;
-    struct hr__search_config config = {.evaluator = &plan->evaluator,
-                                       .bounds = &plan->bounds,
-                                       .replications = plan->screening,
-                                       .max_runs = plan->space.spec->max_runs,
-                                       .begin = choice,
-                                       .one_slice = true,
-                                       .races = hr__search_should_race(plan->config.trace),
-                                       .too_small = plan->search.too_small,
-                                       .n_too_small = plan->search.n_too_small};
+    struct hr__search_config config = hr__plan_search_config(plan);
+    config.begin = choice;
+    config.one_slice = true;
     struct hr__search_result near = {0};
     struct hr__evaluation own = hr__evaluator_evaluate(&plan->evaluator, choice, plan->selection.replications);
     status = hr__search(&config, &near, error);
@@ -267,14 +260,11 @@ static enum hr_status search(struct hr_plan *plan, struct hr_error *error) {
   bool small_grid = !plan->evaluator.random && plan->space.n_candidates <= SMALL_GRID;
   bool everywhere =
       plan->config.search == HR_PLAN_SEARCH_EXHAUSTIVE || (plan->config.search == HR_PLAN_SEARCH_AUTO && small_grid);
-  struct hr__search_config config = {.evaluator = &plan->evaluator,
-                                     .bounds = &plan->bounds,
-                                     .replications = plan->screening,
-                                     .max_runs = plan->space.spec->max_runs,
-                                     .exhaustive = everywhere,
-                                     .begin = HR_NONE,
-                                     .races = !everywhere && hr__search_should_race(plan->config.trace),
-                                     .thorough = true};
+  struct hr__search_config config = hr__plan_search_config(plan);
+  config.begin = HR_NONE;
+  config.exhaustive = everywhere;
+  config.races = config.races && !everywhere;
+  config.thorough = true;
   if (plan->config.listener.candidate) config.watch = (struct hr__search_watch){plan, tell_candidate};
   if (everywhere && plan->evaluator.random) config.replications = plan->screening = plan->space.spec->max_replications;
   enum hr_status status = hr__search(&config, &plan->search, error);

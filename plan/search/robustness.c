@@ -100,12 +100,6 @@ static enum hr_status add(struct hr_plan *plan, const struct hr__environment *en
   return status;
 }
 
-static bool has_spot(const struct hr_cluster_spec *cluster) {
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (cluster->pools[i].market.market == HR_MARKET_SPOT) return true;
-  return false;
-}
-
 /* Whether two GPU types are of one family, such as A100-40 and A100-80: their names are equal up to the first hyphen.
  */
 static bool is_same_family(const char *a, const char *b) {
@@ -186,9 +180,8 @@ static enum hr_status add_spot_models(struct hr_plan *plan, struct hr_error *err
   if (status != HR_OK) return status;
   for (size_t i = 0; i < catalog->n_spot_presets && status == HR_OK; i++) {
     const struct hr_spot_preset *preset = &catalog->spot_presets[i];
-    struct hr__environment environment;
     if (!is_alternative(catalog, preset, config->scenario)) continue;
-    hr__plan_environment(plan, &environment);
+    struct hr__environment environment = hr__plan_environment(plan);
     environment.stress.spot_as = &preset->spec;
     status = add(plan, &environment, HR__CONDITION_SPOT_MODEL, 0, error, "spot as %.60s", preset->name);
   }
@@ -199,10 +192,9 @@ static enum hr_status add_spot_models(struct hr_plan *plan, struct hr_error *err
 static enum hr_status add_spot(struct hr_plan *plan, struct hr_error *error) {
   static const int percents[] = {80, 50, 0};
   enum hr_status status = HR_OK;
-  if (!has_spot(&plan->config.scenario->cluster)) return status;
+  if (!hr__plan_has_spot(plan)) return status;
   for (size_t i = 0; i < sizeof percents / sizeof *percents && status == HR_OK; i++) {
-    struct hr__environment environment;
-    hr__plan_environment(plan, &environment);
+    struct hr__environment environment = hr__plan_environment(plan);
     environment.stress.spot_outage = 1 - percents[i] / 100.0;
     status = add(plan, &environment, HR__CONDITION_SPOT_AVAILABILITY, percents[i] / 100.0, error,
                  percents[i] ? "spot %d %% of the time" : "no spot capacity", percents[i]);
@@ -214,8 +206,7 @@ static enum hr_status add_demand(struct hr_plan *plan, struct hr_error *error) {
   static const int percents[] = {-25, 10, 25, 50};
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < sizeof percents / sizeof *percents && status == HR_OK; i++) {
-    struct hr__environment environment;
-    hr__plan_environment(plan, &environment);
+    struct hr__environment environment = hr__plan_environment(plan);
     environment.workload.growth *= 1 + percents[i] / 100.0;
     status = add(plan, &environment, HR__CONDITION_DEMAND, 1 + percents[i] / 100.0, error, "demand %c %d %%",
                  percents[i] < 0 ? '-' : '+', abs(percents[i]));
@@ -226,11 +217,10 @@ static enum hr_status add_demand(struct hr_plan *plan, struct hr_error *error) {
 static enum hr_status add_prices(struct hr_plan *plan, struct hr_error *error) {
   static const double factor = 0.7;
   const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
-  struct hr__environment environment;
   bool any = false;
   for (uint32_t i = 0; i < cluster->n_pools; i++) any = any || hr_market_is_elastic(cluster->pools[i].market.market);
   if (!any) return HR_OK;
-  hr__plan_environment(plan, &environment);
+  struct hr__environment environment = hr__plan_environment(plan);
   environment.stress.spot_price = environment.stress.on_demand_price = factor;
   return add(plan, &environment, HR__CONDITION_PRICES, factor, error, "cloud prices - 30 %%");
 }
@@ -249,7 +239,6 @@ static enum hr_status add_gpu_types(struct hr_plan *plan, struct hr_error *error
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
     const char *gpu = cluster->pools[i].gpu;
-    struct hr__environment environment;
     bool repeated = !gpu, others = false;
     for (uint32_t k = 0; k < cluster->n_pools && gpu; k++) {
       bool same = cluster->pools[k].gpu && strcmp(cluster->pools[k].gpu, gpu) == 0;
@@ -257,7 +246,7 @@ static enum hr_status add_gpu_types(struct hr_plan *plan, struct hr_error *error
       others = others || !same || plan->robustness.keeps_nodes[k];
     }
     if (repeated || !others || !buys_gpu(plan, gpu)) continue;
-    hr__plan_environment(plan, &environment);
+    struct hr__environment environment = hr__plan_environment(plan);
     environment.stress.without_gpu = gpu;
     environment.stress.keeps_nodes = plan->robustness.keeps_nodes;
     status = add(plan, &environment, HR__CONDITION_GPU_SUPPLY, 0, error, "no more %.60s", gpu);

@@ -638,7 +638,7 @@ static enum hr_status duplicate_error(const struct hr_trace_builder *builder, co
   char buffer[HR_JOB_ID_BUFFER], quoted[HR__QUOTE_BYTES];
   const char *id = hr_trace_job_id(&view, (hr_job){row}, buffer);
   return hr_fail(error, HR_BAD_INPUT, "%s:%llu: job id '%s' is already used on line %llu; ids must be distinct",
-                 builder->source, (unsigned long long)builder_line(builder, row), hr__quote(hr__text_of(id), quoted),
+                 builder->source, (unsigned long long)builder_line(builder, row), hr__quote(hr__text_make(id), quoted),
                  (unsigned long long)builder_line(builder, first[row]));
 }
 

@@ -441,7 +441,7 @@ enum hr_status hr_trace_time_parse(const struct hr_trace *trace, const char *opt
   bool date = is_date(text), clock = *text == '@', zoned = false;
   if (!date && !clock) return hr_span_parse(option, text, false, us, error);
   if (date != trace->dated) return wrong_clock(trace, option, text, error);
-  if (date && !hr__date_parse(hr__text_of(text), us, &zoned))
+  if (date && !hr__date_parse(hr__text_make(text), us, &zoned))
     return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: not a valid date; expected a date like 2026-11-21T08:30", option,
                    text);
   if (date && zoned && hr_trace_has_local_dates(trace))
@@ -741,7 +741,7 @@ void hr_job_record_init(struct hr_job_record *record) {
 
 static struct hr_text name_text(const struct hr_names *names, uint32_t number) {
   if (number == HR_NONE) return (struct hr_text){NULL, 0};
-  return hr__text_of(names->text[number]);
+  return hr__text_make(names->text[number]);
 }
 
 /* Converts an instant from the clock of the trace to the clock of the input; INT64_MIN if it is unknown. */
@@ -762,7 +762,7 @@ void hr_trace_job_record(const struct hr_trace *trace, hr_job job, struct hr_job
 #undef TAKE
 #undef TAKE_NAME
   const char *id = hr_trace_job_id(trace, job, id_buffer);
-  record->id = hr__text_of(id);
+  record->id = hr__text_make(id);
 }
 
 /* ---- Validation ------------------------------------------------------------------------------------ */

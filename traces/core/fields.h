@@ -11,7 +11,7 @@
 
 /* ---- Texts ----------------------------------------------------------------------------------------- */
 
-static inline struct hr_text hr__text_of(const char *text) {
+static inline struct hr_text hr__text_make(const char *text) {
   return (struct hr_text){text, strlen(text)};
 }
 

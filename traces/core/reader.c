@@ -520,7 +520,7 @@ static bool read_class(struct hr_text text, uint8_t *class_) {
 static bool init(struct pick *pick, const struct hr_column_name *entry) {
   *pick = (struct pick){.entry = entry, .column = HR_NONE};
   if (!entry->pattern) return true;
-  if (is_class(entry)) (void)read_class(hr__text_of(entry->value), &pick->class_);
+  if (is_class(entry)) (void)read_class(hr__text_make(entry->value), &pick->class_);
   return regcomp(&pick->pattern, entry->pattern, REG_EXTENDED | REG_NOSUB) == 0;
 }
 
@@ -637,7 +637,7 @@ void hr__picks_apply(struct hr__picks *picks, struct hr_job_record *job) {
   apply_text(picks, "tenant", &job->tenant);
   apply_text(picks, "queue", &job->queue);
   const struct pick *rule = find_rule(picks, "tenant");
-  if (rule) job->tenant = hr__text_of(rule->entry->value);
+  if (rule) job->tenant = hr__text_make(rule->entry->value);
   rule = find_rule(picks, "class");
   const struct pick *column = rule ? NULL : find_column(picks, "class");
   if (rule) job->class_ = rule->class_;

@@ -358,7 +358,7 @@ static HR_PRINTF(2, 3) void append(struct sentence *sentence, const char *format
 }
 
 static const char *quoted_name(const char *name, char buffer[HR__QUOTE_BYTES]) {
-  return hr__quote(hr__text_of(name), buffer);
+  return hr__quote(hr__text_make(name), buffer);
 }
 
 /* ---- Rows: names ----------------------------------------------------------------------------------- */
@@ -683,7 +683,7 @@ static enum hr_status read_header(struct csv_rows *rows, const struct hr__csv_bl
 static enum hr_status use_schema_header(struct csv_rows *rows) {
   enum hr_status status = HR_OK;
   for (const char *const *name = rows->schema->header; status == HR_OK && *name; name++)
-    status = header_add(&rows->header, rows->reader, hr__text_of(*name), 1);
+    status = header_add(&rows->header, rows->reader, hr__text_make(*name), 1);
   return end_header(rows, status, 1);
 }
 

@@ -224,7 +224,7 @@ enum hr_status hr_column_map_add_rule(struct hr_column_map *map, const char *fie
   enum hr_status status =
       fault ? bad_rule(field, text, fault, error) : check_pattern(field, text, parts.pattern, error);
   if (status == HR_OK && strcmp(field, "class") == 0)
-    fault = hr__value_read(&reader, HR__CLASS, 1, hr__text_of(parts.value), &class_);
+    fault = hr__value_read(&reader, HR__CLASS, 1, hr__text_make(parts.value), &class_);
   if (status == HR_OK && fault)
     status = hr_fail(error, HR_BAD_INPUT, "class '%.100s': '%.60s' is %s", text, parts.value, fault);
   if (status == HR_OK && append_rule(map, field, &parts) != HR_OK)

@@ -90,7 +90,7 @@ static uint32_t kube_name(struct kube *kube, struct hr_text text) {
 
 static uint32_t name_at(struct kube *kube, const cJSON *object, const char *path) {
   const cJSON *value = hr__get_member(object, path);
-  return cJSON_IsString(value) ? kube_name(kube, hr__text_of(value->valuestring)) : HR_NONE;
+  return cJSON_IsString(value) ? kube_name(kube, hr__text_make(value->valuestring)) : HR_NONE;
 }
 
 static bool is_text(const cJSON *value, const char *expected) {
@@ -292,14 +292,14 @@ static uint32_t types_by_affinity(struct kube *kube, const cJSON *spec) {
   cJSON_ArrayForEach(term, terms) {
     if (!join_term(term, joined, sizeof joined)) return HR_NONE;
   }
-  return joined[0] ? kube_name(kube, hr__text_of(joined)) : HR_NONE;
+  return joined[0] ? kube_name(kube, hr__text_make(joined)) : HR_NONE;
 }
 
 static uint32_t types_of(struct kube *kube, const cJSON *spec) {
   const cJSON *selector = hr__get_member(spec, "nodeSelector");
   for (size_t i = 0; cJSON_IsObject(selector) && type_labels[i]; i++) {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(selector, type_labels[i]);
-    if (cJSON_IsString(value) && *value->valuestring) return kube_name(kube, hr__text_of(value->valuestring));
+    if (cJSON_IsString(value) && *value->valuestring) return kube_name(kube, hr__text_make(value->valuestring));
   }
   return types_by_affinity(kube, spec);
 }
@@ -611,7 +611,7 @@ static bool pick_texts(struct kube *kube, const cJSON *object) {
   for (size_t i = 0; i < count; i++) {
     const cJSON *value = picked_member(object, hr__picks_column(picks, i));
     const char *text = cJSON_IsString(value) ? value->valuestring : "";
-    grown[kube->n_objects * count + i] = kube_name(kube, hr__text_of(text));
+    grown[kube->n_objects * count + i] = kube_name(kube, hr__text_make(text));
   }
   return !kube->no_memory;
 }

@@ -279,7 +279,7 @@ static enum hr_status store_job(struct sacct_state *sacct, struct sacct_job *job
   record.tenant = row->account.length ? row->account : row->partition;
   record.queue = row->partition;
   record.qos = row->qos;
-  record.gpu_types = hr__text_of(types);
+  record.gpu_types = hr__text_make(types);
   hr__picks_apply(sacct->reader->picks, &record);
   job->class_ = record.class_;
   bool valid = true;
@@ -454,7 +454,7 @@ static const char *types_of(struct sacct_state *sacct, struct request *request) 
   struct hr_text type, profile;
   if (!request->job.gpus) return "";
   sacct->n_mixed += tres->mixed;
-  if (hr__split_mig_type(hr__text_of(tres->types), &type, &profile)) split_instances(sacct, &request->job);
+  if (hr__split_mig_type(hr__text_make(tres->types), &type, &profile)) split_instances(sacct, &request->job);
   return tres->types;
 }
 

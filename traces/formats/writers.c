@@ -432,7 +432,7 @@ struct swf_file {
 
 static bool is_count(const char *text) {
   int64_t number;
-  return hr__integer_parse(hr__text_of(text), &number) && number >= 0;
+  return hr__integer_parse(hr__text_make(text), &number) && number >= 0;
 }
 
 static struct numbering numbering_of(const struct hr_names *names) {

@@ -768,7 +768,7 @@ bool hr__get_wrong(struct hr__json_get *get, const char *path, const cJSON *valu
   get->fault.column = path;
   get->fault.fault = fault;
   if (cJSON_IsString(value))
-    get->fault.value = hr__text_of(value->valuestring);
+    get->fault.value = hr__text_make(value->valuestring);
   else if (cJSON_IsNumber(value))
     snprintf(get->value, sizeof get->value, "%.17g", value->valuedouble);
   else if (value)
@@ -777,7 +777,7 @@ bool hr__get_wrong(struct hr__json_get *get, const char *path, const cJSON *valu
              : cJSON_IsObject(value) ? "{...}"
              : cJSON_IsTrue(value)   ? "true"
                                      : "false");
-  if (!cJSON_IsString(value)) get->fault.value = hr__text_of(get->value);
+  if (!cJSON_IsString(value)) get->fault.value = hr__text_make(get->value);
   return false;
 }
 
@@ -787,7 +787,7 @@ bool hr__get_text(struct hr__json_get *get, const cJSON *object, const char *pat
   if (!value) return !required || hr__get_wrong(get, path, NULL, "missing");
   if (!cJSON_IsString(value)) return hr__get_wrong(get, path, value, "not a text");
   if (required && !*value->valuestring) return hr__get_wrong(get, path, NULL, "empty");
-  *text = hr__text_of(value->valuestring);
+  *text = hr__text_make(value->valuestring);
   return true;
 }
 

@@ -78,7 +78,7 @@ static enum hr_status choose(const struct hr_trace *trace, const char *what, con
   *selected = calloc((size_t)names->count + 1, sizeof **selected);
   if (!*selected) return hr__rebuild_no_memory(trace, error);
   for (uint32_t i = 0; i < names->count; i++)
-    (*selected)[i] = is_list ? has_listed(list, names->text[i]) : is_listed(list, hr__text_of(names->text[i]));
+    (*selected)[i] = is_list ? has_listed(list, names->text[i]) : is_listed(list, hr__text_make(names->text[i]));
   return HR_OK;
 }
 
@@ -599,7 +599,7 @@ static void merge_tenant(const struct hr_merge_spec *spec, struct hr_text *tenan
   for (size_t i = 0; i < spec->n_tenants; i++)
     for (size_t j = 0; j < spec->tenants[i].from.count; j++) {
       if (!hr__text_is(*tenant, spec->tenants[i].from.text[j])) continue;
-      *tenant = hr__text_of(spec->tenants[i].to);
+      *tenant = hr__text_make(spec->tenants[i].to);
       return;
     }
 }

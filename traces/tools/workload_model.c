@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "headroom/unstable/trace_tools.h"
+#include "traces/core/fields.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sort_double.h>
@@ -732,7 +733,7 @@ static enum hr_status add_job(struct hr_trace_builder *builder, uint32_t number,
   record.cpu_milli = request->cpu_milli;
   record.mem_mib = request->mem_mib;
   record.gpu_milli = request->gpu_milli;
-  if (request->gpu_type) record.gpu_types = hr__text_of(request->gpu_type);
+  if (request->gpu_type) record.gpu_types = hr__text_make(request->gpu_type);
   record.class_ = request->class_;
   record.outcome = (uint8_t)job->outcome;
   /* the line that the job would have in a CSV file with a header */
