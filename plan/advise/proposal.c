@@ -421,43 +421,51 @@ static const char *goal_value_text(const struct hr_advice *advice, size_t goal, 
   return hr__metric_text(hr__metric_rows[metric].unit, value, buffer);
 }
 
+/* The question whether a proposal serves jobs as well as the unchanged scenario. `reason` receives the answer if not.
+ */
+struct service {
+  const struct hr_advice *advice;
+  uint32_t candidate, replications;
+  char *reason;
+  size_t size;
+};
+
 /* Whether no goal is missed by more than in the unchanged scenario. A goal that the unchanged scenario meets must still
    be met. */
-static bool keeps_goals(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
-                        size_t size) {
+static bool keeps_goals(const struct service *service) {
+  const struct hr_advice *advice = service->advice;
   char text[2][HR__METRIC_BYTES];
   for (size_t i = 0; i < advice->goals.n_goals; i++) {
     const struct hr__goal *goal = &advice->goals.goals[i];
-    struct hr_advice_metric value = hr__advice_goal(advice, candidate, i, replications);
+    struct hr_advice_metric value = hr__advice_goal(advice, service->candidate, i, service->replications);
     double before = hr__goal_violation(goal, value.before), after = hr__goal_violation(goal, value.after);
     if (after <= before + 1e-12) continue;
-    snprintf(reason, size, "it misses the goal %.150s: %s, today %s", goal->text,
+    snprintf(service->reason, service->size, "it misses the goal %.150s: %s, today %s", goal->text,
              goal_value_text(advice, i, value.after, text[0]), goal_value_text(advice, i, value.before, text[1]));
     return false;
   }
   return true;
 }
 
-static bool completes_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
-                            char *reason, size_t size) {
-  struct hr_advice_metric done =
-      hr__advice_metric(advice, candidate, hr__advice_group_metric(advice, class_, HR__A_COMPLETED), replications);
-  if (done.after < done.before - 1e-9) {
-    snprintf(reason, size, "%.2f %% of %s complete, before %.2f %%", 100 * done.after, hr__advice_class_text(class_),
-             100 * done.before);
-    return false;
-  }
-  return true;
+static struct hr_advice_metric group_metric(const struct service *service, uint32_t class_, unsigned metric) {
+  return hr__advice_metric(service->advice, service->candidate,
+                           hr__advice_group_metric(service->advice, class_, metric), service->replications);
 }
 
-static bool waits_of_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
-                           char *reason, size_t size) {
-  struct hr_advice_metric wait =
-      hr__advice_metric(advice, candidate, hr__advice_group_metric(advice, class_, HR__A_WAIT), replications);
+static bool completes_group(const struct service *service, uint32_t class_) {
+  struct hr_advice_metric done = group_metric(service, class_, HR__A_COMPLETED);
+  if (!(done.after < done.before - 1e-9)) return true;
+  snprintf(service->reason, service->size, "%.2f %% of %s complete, before %.2f %%", 100 * done.after,
+           hr__advice_class_text(class_), 100 * done.before);
+  return false;
+}
+
+static bool waits_of_group(const struct service *service, uint32_t class_) {
+  struct hr_advice_metric wait = group_metric(service, class_, HR__A_WAIT);
   char text[2][HR__NUMBER_BYTES];
   if (wait.after <= wait.before + fmax(HR_ADVISE_WAIT_S, HR_ADVISE_WAIT_SHARE * wait.before)) return true;
   if (isnan(wait.before) || isnan(wait.after)) return true;
-  snprintf(reason, size, "the p95 wait of %s grows from %s to %s", hr__advice_class_text(class_),
+  snprintf(service->reason, service->size, "the p95 wait of %s grows from %s to %s", hr__advice_class_text(class_),
            hr__duration_text(wait.before, text[0]), hr__duration_text(wait.after, text[1]));
   return false;
 }
@@ -470,21 +478,17 @@ static bool goals_bound_completion(const struct hr_advice *advice) {
   return false;
 }
 
-static bool serves_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
-                         char *reason, size_t size) {
-  bool by_goals = advice->goals.n_goals > 0;
-  if ((!by_goals || !goals_bound_completion(advice)) &&
-      !completes_group(advice, candidate, class_, replications, reason, size))
-    return false;
-  return by_goals || waits_of_group(advice, candidate, class_, replications, reason, size);
+static bool serves_group(const struct service *service, uint32_t class_) {
+  if (!goals_bound_completion(service->advice) && !completes_group(service, class_)) return false;
+  return service->advice->goals.n_goals > 0 || waits_of_group(service, class_);
 }
 
 bool hr__advice_serves(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
                        size_t size) {
+  const struct service service = {advice, candidate, replications, reason, size};
   for (uint32_t i = 0; i < HR_N_CLASSES; i++)
-    if (advice->class_at[i] != HR_NONE && !serves_group(advice, candidate, i, replications, reason, size)) return false;
-  return serves_group(advice, candidate, HR_N_CLASSES, replications, reason, size) &&
-         keeps_goals(advice, candidate, replications, reason, size);
+    if (advice->class_at[i] != HR_NONE && !serves_group(&service, i)) return false;
+  return serves_group(&service, HR_N_CLASSES) && keeps_goals(&service);
 }
 
 /* ---- GPU types -------------------------------------------------------------------------------------- */

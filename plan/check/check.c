@@ -47,10 +47,6 @@ static const enum hr__metric service_metrics[] = {HR__M_SERVED,   HR__M_ATTAINME
                                                   HR__M_TPOT_P95, HR__M_E2E_P95,    HR__M_SERVING_COST};
 enum { N_SERVICE_METRICS = sizeof service_metrics / sizeof *service_metrics };
 
-static size_t count_groups(const struct hr_trace *trace) {
-  return (trace->class_ ? HR_N_CLASSES - 1 : 0) + (trace->tenant ? trace->tenants.count : 0);
-}
-
 static void put_group(struct hr__scoped_metric **at, enum hr__metric_scope of, const char *name) {
   for (size_t i = 0; i < N_GROUP_METRICS; i++) *(*at)++ = (struct hr__scoped_metric){group_metrics[i], of, name};
 }
@@ -59,7 +55,8 @@ static void put_group(struct hr__scoped_metric **at, enum hr__metric_scope of, c
 static struct hr__scoped_metric *list_metrics(const struct hr_trace *trace, const struct hr_services *services,
                                               size_t *count) {
   const uint32_t n_services = services ? services->count : 0;
-  *count = HR__N_METRICS + count_groups(trace) * N_GROUP_METRICS + (size_t)n_services * N_SERVICE_METRICS;
+  const size_t n_groups = (trace->class_ ? HR_N_CLASSES - 1 : 0) + (trace->tenant ? trace->tenants.count : 0);
+  *count = HR__N_METRICS + n_groups * N_GROUP_METRICS + (size_t)n_services * N_SERVICE_METRICS;
   struct hr__scoped_metric *metrics = calloc(*count, sizeof *metrics), *at = metrics;
   if (!metrics) return NULL;
   for (unsigned i = 0; i < HR__N_METRICS; i++) *at++ = (struct hr__scoped_metric){.id = (enum hr__metric)i};
@@ -297,10 +294,6 @@ static bool compare_metrics(struct hr__check_case *item, const struct hr__allowa
 
 /* ---- Differences of starts -------------------------------------------------------------------------- */
 
-static bool same_start(const struct hr__job_start *a, const struct hr__job_start *b) {
-  return a->wait_s == b->wait_s;
-}
-
 /* The earlier of two starts of a job, in seconds of simulated time; HR_NEVER_US if both are HR_NEVER_US. */
 static int64_t earlier_s(int64_t submit_us, const struct hr__job_start *a, const struct hr__job_start *b) {
   int64_t wait_s = a->wait_s < b->wait_s ? a->wait_s : b->wait_s;
@@ -315,7 +308,7 @@ static uint32_t first_changed_start(const struct hr_result *result, const struct
   int64_t first_s = HR_NEVER_US;
   for (uint32_t job = 0; job < count; job++) {
     const struct hr__job_start now = hr__job_start_of(result, job);
-    if (same_start(&now, &before[job])) continue;
+    if (now.wait_s == before[job].wait_s) continue;
     int64_t at_s = earlier_s(result->trace->submit_us[job], &now, &before[job]);
     if (first != HR_NONE && at_s >= first_s) continue;
     first = job;
@@ -388,16 +381,10 @@ static enum hr_status compare_decisions(struct hr__check_case *item, const struc
 
 /* ---- Verdict ---------------------------------------------------------------------------------------- */
 
-static size_t count_worse(const struct hr__check_case *item) {
-  size_t worse = 0;
-  for (size_t i = 0; i < item->n_changes; i++) worse += item->changes[i].verdict == HR__WORSE;
-  return worse;
-}
-
 static void set_verdict(struct hr__check_case *item) {
   bool by_digest = item->wants_digest && (item->other_digest || item->other_trace);
   bool same = !item->n_changes && !item->other_digest && !item->other_trace && !item->causes.count;
-  item->n_worse = count_worse(item);
+  for (size_t i = 0; i < item->n_changes; i++) item->n_worse += item->changes[i].verdict == HR__WORSE;
   if (by_digest || item->n_worse || item->n_missed)
     item->verdict = HR__CASE_FAILED;
   else

@@ -73,10 +73,6 @@ static size_t put_run_metrics(FILE *out, const struct hr_baseline_run *run) {
   return i;
 }
 
-static bool same_group(const struct hr_baseline_metric *a, const struct hr_baseline_metric *b) {
-  return a->of == b->of && strcmp(a->group, b->group) == 0;
-}
-
 /* Prints the metrics of one part (classes, tenants, pools or services), which starts at index `i`. Returns the index at
    which the next part starts. */
 static size_t put_part(struct hr__console *page, const struct hr_baseline_run *run, size_t i) {
@@ -86,7 +82,7 @@ static size_t put_part(struct hr__console *page, const struct hr_baseline_run *r
   enum hr_metric_of of = run->metrics[i].of;
   fprintf(page->out, ",\n      \"%s\": {", parts[of]);
   for (size_t first = i; i < run->n_metrics && run->metrics[i].of == of; i++) {
-    if (i > first && same_group(&run->metrics[i - 1], &run->metrics[i])) {
+    if (i > first && strcmp(run->metrics[i - 1].group, run->metrics[i].group) == 0) {
       fputs(", ", page->out);
     } else {
       fputs(i == first ? "\n        " : " },\n        ", page->out);
@@ -423,10 +419,6 @@ static const char *wait_text(int64_t wait_s, char *buffer) {
   return buffer;
 }
 
-static const char *reason_text(enum hr_reason reason) {
-  return reason == HR_REASON_BACKFILL ? " by backfill" : "";
-}
-
 static void put_start(const struct hr__check_start *start, const struct check_sentences *to) {
   char submit[HR__NUMBER_BYTES], now[2 * HR__NUMBER_BYTES], before[2 * HR__NUMBER_BYTES];
   bool starts = start->now_s != HR_NEVER_US, started = start->before_s != HR_NEVER_US;
@@ -435,7 +427,7 @@ static void put_start(const struct hr__check_start *start, const struct check_se
       "baseline: %s%s.",
       start->job, start->tenant ? " of " : "", start->tenant ? start->tenant : "", start->gpus,
       start->gpus == 1 ? "" : "s", hr__duration_text((double)start->submit_s, submit), wait_text(start->now_s, now),
-      starts ? reason_text(start->reason) : "", wait_text(start->before_s, before),
+      starts && start->reason == HR_REASON_BACKFILL ? " by backfill" : "", wait_text(start->before_s, before),
       started && start->was_backfilled ? " by backfill" : "");
   if (!starts && start->reason != HR_REASON_NONE) put(to, "It is rejected: %s.", hr_reason_name(start->reason));
   if (start->wait) put(to, "%s", start->wait);

@@ -274,16 +274,6 @@ static bool allocate(struct hr_comparison *comparison) {
 
 /* ---- Seeds, scenarios and workloads ----------------------------------------------------------------- */
 
-static enum hr_status load_with_seed(struct hr_comparison *comparison, const struct hr_catalog *catalog,
-                                     const char **overrides, uint32_t replication, struct hr_error *error) {
-  const struct hr_compare_config *config = &comparison->config;
-  char seed[32];
-  snprintf(seed, sizeof seed, "seed=%" PRIu64, comparison->seeds[replication]);
-  overrides[config->n_overrides] = seed;
-  return hr_scenario_load_with(catalog, config->scenario->path, overrides, config->n_overrides + 1,
-                               &comparison->scenarios[replication], error);
-}
-
 /* If prices are random, loads a scenario for each replication, since random prices depend on the scenario's seed.
    Nothing else in a scenario depends on it. Replication 0 uses the scenario of the config. */
 static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr_error *error) {
@@ -298,8 +288,13 @@ static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr
   for (size_t i = 0; status == HR_OK && i < config->n_overrides; i++) overrides[i] = config->overrides[i];
   struct hr_catalog *catalog = NULL;
   (void)hr_catalog_load(NULL, &catalog, NULL); /* on failure, each scenario reads it and reports the error */
-  for (uint32_t i = 1; status == HR_OK && i < count; i++)
-    status = load_with_seed(comparison, catalog, overrides, i, error);
+  for (uint32_t i = 1; status == HR_OK && i < count; i++) {
+    char seed[32];
+    snprintf(seed, sizeof seed, "seed=%" PRIu64, comparison->seeds[i]);
+    overrides[config->n_overrides] = seed;
+    status = hr_scenario_load_with(catalog, config->scenario->path, overrides, config->n_overrides + 1,
+                                   &comparison->scenarios[i], error);
+  }
   hr_catalog_destroy(catalog);
   free(overrides);
   return status;
@@ -421,17 +416,6 @@ static enum hr_status run_item(void *self, size_t item, struct hr_error *error) 
   return hr_fail(error, status, "policy %.200s: %s", comparison->config.contenders[contender].label, inner.text);
 }
 
-static void exchange_groups(struct hr__parcel *parcel, struct hr_comparison *comparison, uint32_t contender,
-                            uint32_t replication) {
-  for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) {
-    struct hr__group_table *table = &comparison->groups[i];
-    for (size_t group = 0; group < table->count; group++)
-      for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
-        hr__parcel_bytes(parcel, &hr__compare_group_values(comparison, table, contender, group, m)[replication],
-                         sizeof(double));
-  }
-}
-
 /* Copies the results of a run. */
 static void exchange_item(void *self, size_t item, struct hr__parcel *parcel) {
   struct compare_work *work = self;
@@ -442,7 +426,12 @@ static void exchange_item(void *self, size_t item, struct hr__parcel *parcel) {
   for (unsigned m = 0; m < HR__N_METRICS; m++)
     hr__parcel_bytes(parcel, &hr__compare_values(comparison, contender, (enum hr__metric)m)[replication],
                      sizeof(double));
-  exchange_groups(parcel, comparison, contender, replication);
+  for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) {
+    const struct hr__group_table *table = &comparison->groups[i];
+    double *values = hr__compare_group_values(comparison, table, contender, 0, 0);
+    for (size_t k = 0; k < table->count * HR__N_COMPARE_GROUP_METRICS; k++)
+      hr__parcel_bytes(parcel, &values[k * comparison->n_replications + replication], sizeof *values);
+  }
   hr__parcel_bytes(parcel, &comparison->digests[index], sizeof *comparison->digests);
   hr__parcel_bytes(parcel, &comparison->run_seconds[index], sizeof *comparison->run_seconds);
   if (replication == 0) {

@@ -49,6 +49,13 @@ static const char *tenant_named(struct text_part part, const struct hr_trace *tr
   return NULL;
 }
 
+enum { WORD_BYTES = 100 };
+
+/* Copies a part to `word`, which has WORD_BYTES bytes. A longer part is cut. */
+static void copy_word(struct text_part part, char *word) {
+  snprintf(word, WORD_BYTES, "%.*s", (int)(part.length < WORD_BYTES ? part.length : WORD_BYTES - 1), part.at);
+}
+
 /* Reports an unknown class or tenant, and suggests the nearest name. `class_only`, `tenant_only`: the text said "class"
    or "tenant", so only such names are suggested. */
 static enum hr_status unknown_group(struct text_part part, bool class_only, bool tenant_only,
@@ -56,11 +63,11 @@ static enum hr_status unknown_group(struct text_part part, bool class_only, bool
   uint32_t n_tenants = trace->tenant && !class_only ? trace->tenants.count : 0, n = 0;
   const char **known = calloc((size_t)n_tenants + HR_N_CLASSES, sizeof *known);
   const char *what = class_only ? "no class" : tenant_only ? "no tenant" : "neither a class nor a tenant";
-  char word[100];
+  char word[WORD_BYTES];
   if (!known) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (unsigned i = 1; i < HR_N_CLASSES && !tenant_only; i++) known[n++] = hr_job_class_name((enum hr_job_class)i);
   for (uint32_t i = 0; i < n_tenants; i++) known[n++] = trace->tenants.text[i];
-  snprintf(word, sizeof word, "%.*s", (int)(part.length < sizeof word ? part.length : sizeof word - 1), part.at);
+  copy_word(part, word);
   const char *nearest = hr_nearest_word(word, known);
   enum hr_status status = hr_fail(error, HR_BAD_INPUT, "'%s' is %s of %.200s%s%.100s%s", word, what, trace->source,
                                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
@@ -85,8 +92,8 @@ static enum hr_status parse_group(struct text_part part, const struct hr_trace *
 
 static enum hr_status unknown_metric(struct text_part part, bool of_groups, struct hr_error *error) {
   const char *names[HR__N_METRICS + 1];
-  char word[100];
-  snprintf(word, sizeof word, "%.*s", (int)(part.length < sizeof word ? part.length : sizeof word - 1), part.at);
+  char word[WORD_BYTES];
+  copy_word(part, word);
   hr__metric_names(of_groups, names);
   const char *nearest = hr_nearest_word(word, names);
   if (nearest) return hr_fail(error, HR_BAD_INPUT, "unknown metric '%s'; did you mean '%s'?", word, nearest);
@@ -111,14 +118,14 @@ static const char *service_named(struct text_part part, const struct hr_services
 static enum hr_status parse_of_service(struct text_part part, struct hr__scoped_metric *metric,
                                        struct hr_error *error) {
   const char *names[HR__N_METRICS + 1], *nearest;
-  char word[100];
+  char word[WORD_BYTES];
   size_t n = 0;
   metric->id = hr__metric_find(part.at, part.length);
   if (metric->id != HR__N_METRICS && hr__metric_rows[metric->id].flags & HR_METRIC_OF_REQUESTS) return HR_OK;
   for (size_t i = 0; i < HR__N_METRICS; i++)
     if (hr__metric_rows[i].flags & HR_METRIC_OF_REQUESTS) names[n++] = hr__metric_rows[i].path;
   names[n] = NULL;
-  snprintf(word, sizeof word, "%.*s", (int)(part.length < sizeof word ? part.length : sizeof word - 1), part.at);
+  copy_word(part, word);
   nearest = hr_nearest_word(word, names);
   return hr_fail(error, HR_BAD_INPUT, "'%s' is no metric of the service '%.100s'; %s%s%s", word, metric->name,
                  nearest ? "did you mean '" : "", nearest ? nearest : "examples are ttft_ms.p95 and attainment",
@@ -130,7 +137,7 @@ static enum hr_status unknown_service(struct text_part part, const struct hr_ser
                                       struct hr_error *error) {
   if (!services || !services->count) return HR_OK;
   const char **known = calloc((size_t)services->count + 1, sizeof *known), *nearest = NULL;
-  char word[100] = "";
+  char word[WORD_BYTES] = "";
   bool is_metric = false;
   if (!known) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (uint32_t i = 0; i < services->count; i++) known[i] = services->at[i].name;

@@ -336,18 +336,15 @@ enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_c
 
 /* ---- Replay: the run -------------------------------------------------------------------------------- */
 
-/* Sets the clusters of a run; the structure is the caller's. */
-static void set_clusters(struct hr_run_config *run, const struct hr_scenario *scenario, struct hr_clusters *clusters) {
-  if (!scenario->clusters) return;
-  *clusters = (struct hr_clusters){scenario->clusters->parts, scenario->clusters->count, scenario->clusters->router};
-  run->clusters = clusters;
-}
-
-static struct hr_run_config run_config_of(const struct hr_replay *replay) {
+/* `clusters` has the clusters of the run, and belongs to the caller. */
+static struct hr_run_config run_config_of(const struct hr_replay *replay, struct hr_clusters *clusters) {
   const struct hr_replay_config *config = &replay->config;
   const struct hr_scenario *scenario = config->scenario;
+  if (scenario->clusters)
+    *clusters = (struct hr_clusters){scenario->clusters->parts, scenario->clusters->count, scenario->clusters->router};
   return (struct hr_run_config){.trace = config->trace,
                                 .cluster = &scenario->cluster,
+                                .clusters = scenario->clusters ? clusters : NULL,
                                 .policy = config->policy->ops,
                                 .params = config->policy->params,
                                 .seed = config->seed,
@@ -368,16 +365,14 @@ static struct hr_run_config run_config_of(const struct hr_replay *replay) {
 }
 
 enum hr_status hr_replay_check(const struct hr_replay *replay, struct hr_error *error) {
-  struct hr_run_config run = run_config_of(replay);
   struct hr_clusters clusters;
-  set_clusters(&run, replay->config.scenario, &clusters);
+  struct hr_run_config run = run_config_of(replay, &clusters);
   return hr_sim_check(&run, error);
 }
 
 static enum hr_status simulate(struct hr_replay *replay, struct hr_error *error) {
-  struct hr_run_config run = run_config_of(replay);
   struct hr_clusters clusters;
-  set_clusters(&run, replay->config.scenario, &clusters);
+  struct hr_run_config run = run_config_of(replay, &clusters);
   double begin_s = hr__clock_s();
   enum hr_status status = hr_sim_run(&run, &replay->result, error);
   replay->sim_s = hr__clock_s() - begin_s;
@@ -416,12 +411,11 @@ static bool has_other_speeds(const struct hr_speeds *speeds) {
 }
 
 static enum hr_status note_deadlines(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
-                                     struct hr_notes *notes, struct hr_error *error) {
+                                     struct hr_notes *notes) {
   if (strcmp(policy->ops->name, "deadline") != 0 || !has_other_speeds(scenario->speeds)) return HR_OK;
-  enum hr_status status =
-      hr_notes_add(notes, "the policy 'deadline' decides as if jobs had the same speed in all pools, but 'models' has "
-                          "other speeds: in slower pools it changes to on-demand nodes too late for some deadlines");
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return hr_notes_add(notes,
+                      "the policy 'deadline' decides as if jobs had the same speed in all pools, but 'models' has "
+                      "other speeds: in slower pools it changes to on-demand nodes too late for some deadlines");
 }
 
 /* Whether a policy that counts pods can give an elastic job fewer than all its GPUs. */
@@ -434,7 +428,7 @@ static bool has_several_pods(const struct hr_scenario *scenario, const struct hr
 
 /* Adds a note on elastic jobs that the model of a scheduler runs with all their GPUs. */
 static enum hr_status note_elastic(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
-                                   const struct hr_trace *trace, struct hr_notes *notes, struct hr_error *error) {
+                                   const struct hr_trace *trace, struct hr_notes *notes) {
   const char *name = policy->ops->name;
   bool is_kai = strcmp(name, "kai") == 0, by_gpu = hr_cluster_spec_by_gpu(&scenario->cluster), rents = false;
   uint32_t n = 0;
@@ -445,36 +439,33 @@ static enum hr_status note_elastic(const struct hr_scenario *scenario, const str
     n += trace->min_gpus[job] != HR_NONE && trace->min_gpus[job] < trace->gpus[job] &&
          (by_gpu || rents || !has_several_pods(scenario, trace, job));
   if (n == 0) return HR_OK;
-  const enum hr_status status =
-      hr_notes_add(notes, "%s: %" PRIu32 " job%s with 'min_gpus' below 'gpus' run%s with all GPUs; %s", name, n,
-                   n == 1 ? "" : "s", n == 1 ? "s" : "",
-                   by_gpu  ? "jobs are not resized in per-GPU allocation"
-                   : rents ? "jobs are not resized if nodes are rented"
-                           : "whole pods are added or left out, and a job has one for each of its 'tasks'");
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return hr_notes_add(notes, "%s: %" PRIu32 " job%s with 'min_gpus' below 'gpus' run%s with all GPUs; %s", name, n,
+                      n == 1 ? "" : "s", n == 1 ? "s" : "",
+                      by_gpu  ? "jobs are not resized in per-GPU allocation"
+                      : rents ? "jobs are not resized if nodes are rented"
+                              : "whole pods are added or left out, and a job has one for each of its 'tasks'");
 }
 
 /* Adds a note on the data from which a router predicts waits, if the trace has neither limits nor estimates of run
    times. */
 static enum hr_status note_router(const struct hr_scenario *scenario, const struct hr_trace *trace,
-                                  struct hr_notes *notes, struct hr_error *error) {
+                                  struct hr_notes *notes) {
   if (!scenario->clusters || !hr_job_router_predicts(&scenario->clusters->router)) return HR_OK;
   if (trace->estimate_us || trace->limit_us) return HR_OK;
-  const enum hr_status status =
-      hr_notes_add(notes,
-                   "router '%s': the trace has neither estimates nor limits of run times, so predicted waits are "
-                   "computed from the real run times, which a router would not know",
-                   hr_job_router_name(scenario->clusters->router.kind));
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return hr_notes_add(notes,
+                      "router '%s': the trace has neither estimates nor limits of run times, so predicted waits are "
+                      "computed from the real run times, which a router would not know",
+                      hr_job_router_name(scenario->clusters->router.kind));
 }
 
 enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
                                      const struct hr_trace *trace, struct hr_notes *notes, struct hr_error *error) {
   enum hr_status status = hr_speed_notes(trace, scenario->speeds, notes, error);
-  if (status == HR_OK) status = note_deadlines(scenario, policy, notes, error);
-  if (status == HR_OK) status = note_router(scenario, trace, notes, error);
-  if (status == HR_OK) status = note_elastic(scenario, policy, trace, notes, error);
-  if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
+  if (status == HR_OK) status = note_deadlines(scenario, policy, notes);
+  if (status == HR_OK) status = note_router(scenario, trace, notes);
+  if (status == HR_OK) status = note_elastic(scenario, policy, trace, notes);
+  if (status != HR_OK) return hr_fail(error, status, "out of memory");
+  status = hr_pair_notes(trace, &scenario->cluster, notes, error);
   if (status == HR_OK && !scenario->clusters && hr__power_budget_note(trace, &scenario->cluster, notes) != HR_OK)
     status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   return status == HR_OK ? hr_gpu_type_notes(trace, &scenario->cluster, notes, error) : status;
@@ -483,36 +474,30 @@ enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const s
 /* If the policy may have resized elastic jobs, adds a note that states how their speed was computed. Otherwise warns if
    'scaling' is set without effect. */
 static enum hr_status note_resizes(const struct hr_scenario *scenario, const struct hr_result *result,
-                                   struct hr_notes *notes, struct hr_error *error) {
+                                   struct hr_notes *notes) {
   uint64_t n = 0;
-  enum hr_status status = HR_OK;
-  if (!result->resized) {
-    if (scenario->scaling) status = hr_notes_add(notes, "warning: 'scaling' has no effect: no job may be resized");
-    return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
-  }
+  if (!result->resized && !scenario->scaling) return HR_OK;
+  if (!result->resized) return hr_notes_add(notes, "warning: 'scaling' has no effect: no job may be resized");
   for (uint32_t job = 0; job < result->n_jobs; job++) n += hr_result_resizes(result, (hr_job){job}, NULL);
-  status = hr_notes_add(notes, "elastic jobs: %" PRIu64 " resize%s; the speed of a job %s", n, n == 1 ? "" : "s",
-                        scenario->scaling ? "follows from 'scaling'" : "is proportional to its number of GPUs");
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return hr_notes_add(notes, "elastic jobs: %" PRIu64 " resize%s; the speed of a job %s", n, n == 1 ? "" : "s",
+                      scenario->scaling ? "follows from 'scaling'" : "is proportional to its number of GPUs");
 }
 
 /* Adds a note if periodic checkpoints were not written, because nothing could stop a job. */
 static enum hr_status note_checkpoints(const struct hr_scenario *scenario, const struct hr_result *result,
-                                       struct hr_notes *notes, struct hr_error *error) {
+                                       struct hr_notes *notes) {
   bool any = false;
   for (unsigned i = 0; i < HR_N_CLASSES; i++) {
     const struct hr_class_spec *class_ = &scenario->classes[i];
     any = any || class_->checkpoint == HR_CHECKPOINT_INTERVAL || class_->checkpoint == HR_CHECKPOINT_YOUNG_DALY;
   }
   if (!any || result->account) return HR_OK;
-  enum hr_status status =
-      hr_notes_add(notes, "checkpoints have no effect and take no time, as nothing in this scenario can stop a job");
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return hr_notes_add(notes, "checkpoints have no effect and take no time, as nothing in this scenario can stop a job");
 }
 
 /* Adds a note on replicas that are wanted from the start of the run, but need a cold start. The reason is that Volcano
    admits a job in one session and binds its pods in the next session. */
-static enum hr_status note_sessions(struct hr_replay *replay, struct hr_error *error) {
+static enum hr_status note_sessions(struct hr_replay *replay) {
   enum hr_status status = HR_OK;
   if (!replay->fleet || strcmp(replay->config.policy->ops->name, "volcano") != 0) return HR_OK;
   for (uint32_t i = 0; i < count_services(replay->config.scenario) && status == HR_OK; i++) {
@@ -523,7 +508,7 @@ static enum hr_status note_sessions(struct hr_replay *replay, struct hr_error *e
                           "session after the one that admits them, so none has its GPUs at the beginning of the run",
                           replay->config.scenario->services->at[i].name);
   }
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return status;
 }
 
 static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
@@ -532,14 +517,17 @@ static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
   struct hr_notes *notes = &replay->notes;
   enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, replay->result, notes, error);
   if (status == HR_OK) status = hr_replay_input_notes(scenario, replay->config.policy, trace, notes, error);
-  if (status == HR_OK) status = note_checkpoints(scenario, replay->result, notes, error);
-  if (status == HR_OK) status = note_resizes(scenario, replay->result, notes, error);
-  if (status == HR_OK) status = hr_series_notes(trace, &scenario->cluster, replay->result, notes, error);
+  if (status != HR_OK) return status;
+  status = note_checkpoints(scenario, replay->result, notes);
+  if (status == HR_OK) status = note_resizes(scenario, replay->result, notes);
+  if (status != HR_OK) return hr_fail(error, status, "out of memory");
+  status = hr_series_notes(trace, &scenario->cluster, replay->result, notes, error);
+  if (status != HR_OK) return status;
   for (uint32_t i = 0; i < count_services(scenario) && status == HR_OK; i++)
-    if (hr_service_goal_notes(&scenario->services->at[i], &replay->requests[i], notes) != HR_OK)
-      status = hr_fail(error, HR_NO_MEMORY, "out of memory");
-  if (status == HR_OK) status = note_sessions(replay, error);
-  return status == HR_OK && replay->links ? hr_links_notes(replay->links, notes, error) : status;
+    status = hr_service_goal_notes(&scenario->services->at[i], &replay->requests[i], notes);
+  if (status == HR_OK) status = note_sessions(replay);
+  if (status != HR_OK) return hr_fail(error, status, "out of memory");
+  return replay->links ? hr_links_notes(replay->links, notes, error) : HR_OK;
 }
 
 enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error) {

@@ -315,20 +315,6 @@ static bool allocate(const struct hr_plan_spec *spec, struct hr__goals *goals) {
   return goals->metrics && goals->goals && goals->terms && goals->weights;
 }
 
-enum hr_status hr_plan_goal_check(const char *goal, const struct hr_trace *trace, struct hr_error *error) {
-  char place[40], *text = strdup(goal);
-  snprintf(place, sizeof place, "%s: ", hr__phrase("--goal"));
-  struct hr_placed_text placed = {text, place};
-  const struct hr_plan_spec spec = {.constraints = &placed, .n_constraints = 1};
-  struct hr__goals goals = {0};
-  bool is_whole = text && allocate(&spec, &goals);
-  enum hr_status status =
-      is_whole ? parse_goal(&goals, &placed, trace, NULL, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
-  hr__goals_finish(&goals);
-  free(text);
-  return status;
-}
-
 enum hr_status hr__goals_read(const struct hr_plan_spec *spec, const struct hr_trace *trace,
                               const struct hr_services *services, bool priced, struct hr__goals *goals,
                               struct hr_error *error) {
@@ -339,7 +325,7 @@ enum hr_status hr__goals_read(const struct hr_plan_spec *spec, const struct hr_t
     status = parse_goal(goals, &spec->constraints[i], trace, services, error);
   for (uint32_t i = 0; i < spec->n_terms && status == HR_OK; i++)
     status = parse_term(goals, &spec->objective[i], trace, services, priced, error);
-  if (status == HR_OK) status = check_weights(goals, spec, error);
+  if (status == HR_OK && spec->n_terms) status = check_weights(goals, spec, error);
   return status == HR_OK ? check_contradictions(goals, spec, error) : status;
 }
 
@@ -360,11 +346,19 @@ enum hr_status hr__goals_of_texts(const struct hr_placed_text *texts, uint32_t c
                                   const struct hr_services *services, struct hr__goals *goals, struct hr_error *error) {
   struct hr_placed_text *list = (struct hr_placed_text *)(uintptr_t)texts; /* it is only read */
   const struct hr_plan_spec spec = {.constraints = list, .n_constraints = count};
-  *goals = (struct hr__goals){0};
-  if (!allocate(&spec, goals)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < count && status == HR_OK; i++) status = parse_goal(goals, &texts[i], trace, services, error);
-  return status == HR_OK ? check_contradictions(goals, &spec, error) : status;
+  return hr__goals_read(&spec, trace, services, false, goals, error);
+}
+
+enum hr_status hr_plan_goal_check(const char *goal, const struct hr_trace *trace, struct hr_error *error) {
+  char place[40], *text = strdup(goal);
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  snprintf(place, sizeof place, "%s: ", hr__phrase("--goal"));
+  const struct hr_placed_text placed = {text, place};
+  struct hr__goals goals;
+  enum hr_status status = hr__goals_of_texts(&placed, 1, trace, NULL, &goals, error);
+  hr__goals_finish(&goals);
+  free(text);
+  return status;
 }
 
 /* ---- Goals of one run ------------------------------------------------------------------------------ */

@@ -387,10 +387,6 @@ static const char *interval_text(const struct plan_page *page, const struct hr__
   return text;
 }
 
-static size_t find(const struct plan_page *page, enum hr__metric metric) {
-  return hr__goals_find(&page->plan->goals, &(struct hr__scoped_metric){.id = metric});
-}
-
 /* ---- The answer ------------------------------------------------------------------------------------- */
 
 static void put_head(struct plan_page *page) {
@@ -436,7 +432,7 @@ static void put_pool(struct plan_page *page, const struct hr_pool_spec *pool) {
 
 static void put_metric(struct plan_page *page, const char *label, enum hr__metric id) {
   char text[200];
-  size_t metric = find(page, id);
+  size_t metric = hr__goals_find(&page->plan->goals, &(struct hr__scoped_metric){.id = id});
   if (metric == SIZE_MAX || page->plan->choice.metrics[metric].count == 0) return;
   hr__put_field(&page->console, label, "%s", interval_text(page, &page->plan->choice, metric, text, sizeof text));
 }

@@ -553,11 +553,6 @@ static const struct {
              {HR__M_UNFINISHED, "unfinished", false, true}, {HR__M_ATTAINMENT, "within goals", true, false},
              {HR__M_TTFT_P95, "p95 TTFT", false, false},    {HR__M_COST, "cost", false, false}};
 
-/* Whether any run replays a trace of jobs. Otherwise the metrics of jobs are those of the replicas of services. */
-static bool has_jobs(struct hr__store *store) {
-  return hr__store_number(store, "SELECT count(*) FROM meta WHERE key = 'trace' AND value <> ''") > 0;
-}
-
 /* Returns the settings in a row of the view `points` as text, such as "nodes=4, policy=sjf". The caller frees it. NULL
    when out of memory. */
 static char *point_text(sqlite3_stmt *row, int first, int n_axes) {
@@ -671,7 +666,9 @@ enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep
     if (axes) status = put_infeasible(&store, &console, axes, error);
     fprintf(out, "\n%s%-13s%-7s%14s%7s  %s%s\n", hr__bold(&console), "by point", "", "mean", "point", "where",
             hr__plain(&console));
-    const bool with_jobs = has_jobs(&store);
+    /* Whether any run replays a trace of jobs. Otherwise the metrics of jobs are those of the replicas of services. */
+    const bool with_jobs =
+        hr__store_number(&store, "SELECT count(*) FROM meta WHERE key = 'trace' AND value <> ''") > 0;
     for (size_t i = 0; axes && i < sizeof shown / sizeof *shown; i++)
       if (with_jobs || !shown[i].of_jobs) put_metric(&store, &console, axes, i);
     sqlite3_free(axes);

@@ -620,15 +620,6 @@ static const char *read_text(struct hr__text_store *texts, struct hr_text text, 
   return NULL;
 }
 
-static struct hr_text trim(struct hr_text text) {
-  while (text.length && (*text.at == ' ' || *text.at == '\t')) {
-    text.at++;
-    text.length--;
-  }
-  while (text.length && (text.at[text.length - 1] == ' ' || text.at[text.length - 1] == '\t')) text.length--;
-  return text;
-}
-
 /* Converts " A100 | H100" to "A100|H100", so that equal lists have equal texts. */
 static const char *read_list(struct hr__text_store *texts, struct hr_text text, void *member) {
   char *start = texts->at + texts->used, *to = start;
@@ -636,7 +627,7 @@ static const char *read_list(struct hr__text_store *texts, struct hr_text text, 
   for (const char *at = text.at; at <= end;) {
     const char *bar = memchr(at, '|', (size_t)(end - at));
     const char *stop = bar ? bar : end;
-    struct hr_text item = trim((struct hr_text){at, (size_t)(stop - at)});
+    struct hr_text item = hr__text_trim((struct hr_text){at, (size_t)(stop - at)}, " \t");
     if (!item.length) return "not a list of names separated by '|'";
     if (to > start) *to++ = '|';
     memcpy(to, item.at, item.length);

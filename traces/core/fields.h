@@ -29,6 +29,14 @@ static inline struct hr_text hr__text_take(struct hr_text *rest, char end) {
   return taken;
 }
 
+/* Returns a text without the characters `blanks` at its beginning and end. */
+static inline struct hr_text hr__text_trim(struct hr_text text, const char *blanks) {
+  const size_t n = strlen(blanks);
+  while (text.length && memchr(blanks, *text.at, n)) text = (struct hr_text){text.at + 1, text.length - 1};
+  while (text.length && memchr(blanks, text.at[text.length - 1], n)) text.length--;
+  return text;
+}
+
 /* ---- Numbers --------------------------------------------------------------------------------------- */
 
 /* Parses decimal text as integers. No floating point is used, so the only inexact step is the rounding of a number_rule

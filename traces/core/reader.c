@@ -390,22 +390,13 @@ enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, str
   }
 }
 
-static bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\r';
-}
-
 static struct hr_text next_line(struct hr_text *rest) {
   const char *newline = memchr(rest->at, '\n', rest->length);
   size_t length = newline ? (size_t)(newline - rest->at) : rest->length;
   struct hr_text line = {rest->at, length};
   size_t taken = newline ? length + 1 : length;
   *rest = (struct hr_text){rest->at + taken, rest->length - taken};
-  while (line.length && is_space(*line.at)) {
-    line.at++;
-    line.length--;
-  }
-  while (line.length && is_space(line.at[line.length - 1])) line.length--;
-  return line;
+  return hr__text_trim(line, " \t\r");
 }
 
 struct hr_text hr__first_line(struct hr_text beginning) {

@@ -48,16 +48,13 @@ struct sets {
   double *part;  /* [n_steps + 1] GPUs of jobs that use only a part of the step, averaged over the whole step */
 };
 
-static bool has_nodes(const struct sets *sets, uint32_t pool) {
-  return sets->checker->cluster->pools[pool].nodes > 0;
-}
-
 static uint32_t set_of_class(struct sets *sets, uint32_t class_) {
   if (sets->set_of[class_] != HR_NONE) return sets->set_of[class_];
   if (sets->count == MAX_SETS) return HR_NONE;
   uint8_t *draft = sets->row + (size_t)sets->count * sets->n_pools;
   for (uint32_t pool = 0; pool < sets->n_pools; pool++)
-    draft[pool] = has_nodes(sets, pool) && hr__accepts_pool(&sets->against->cluster.accepts, class_, pool);
+    draft[pool] = sets->checker->cluster->pools[pool].nodes > 0 &&
+                  hr__accepts_pool(&sets->against->cluster.accepts, class_, pool);
   uint32_t set = 0;
   while (set < sets->count && memcmp(sets->row + (size_t)set * sets->n_pools, draft, sets->n_pools) != 0) set++;
   sets->count += set == sets->count;
@@ -431,10 +428,6 @@ struct never_group {
   uint32_t count, first;
 };
 
-static void add(struct never_group *group, uint32_t job) {
-  if (group->count++ == 0) group->first = job;
-}
-
 /* Returns true if the job can never run because the cluster has none of the GPU types that it requests. */
 static bool is_of_type(const struct hr_trace *trace, const struct cluster_comparison *against, uint32_t job) {
   return against->refusal[job] == HR_REASON_NO_GPU_TYPE && trace->gpu_types && trace->gpu_types[job] != HR_NONE;
@@ -490,7 +483,9 @@ static void check_fit(struct hr__check_state *checker, const struct cluster_comp
   }
   for (uint32_t i = 0; i < checker->n; i++) {
     if (against->refusal[i] == HR_REASON_NONE) continue;
-    add(is_of_type(trace, against, i) ? &lists[trace->gpu_types[i]] : &reasons[against->refusal[i]], i);
+    struct never_group *group =
+        is_of_type(trace, against, i) ? &lists[trace->gpu_types[i]] : &reasons[against->refusal[i]];
+    if (group->count++ == 0) group->first = i;
   }
   for (unsigned reason = 1; reason < REASONS; reason++)
     if (reasons[reason].count) report_reason(checker, (enum hr_reason)reason, &reasons[reason]);

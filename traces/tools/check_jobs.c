@@ -199,12 +199,6 @@ static void check_ratio(struct hr__check_state *checker, const struct limits *li
                 hr__count_text(same, text), hr__check_share_text((double)same / n, of), multiple);
 }
 
-static void check_beyond(struct hr__check_state *checker, const struct limits *limits) {
-  if (limits->beyond)
-    hr__check_add_jobs(checker, HR_FINDING_BEYOND_LIMIT, 0.01, limits->beyond, limits->known, limits->first_beyond,
-                       " of those with limits", "ran longer than the limit, by more than %d s and 1 %%", GRACE_S);
-}
-
 static void check_one(struct hr__check_state *checker, const struct limits *limits) {
   uint32_t begin,
       count = limits->known < MIN_JOBS ? 0 : hr__check_most_frequent(limits->limit, limits->known, 0, &begin);
@@ -235,7 +229,9 @@ static void check_limits_part(struct hr__check_state *checker) {
   if (!checker->trace->limit_us) return;
   struct limits limits;
   if (gather_limits(checker, &limits)) {
-    check_beyond(checker, &limits);
+    if (limits.beyond)
+      hr__check_add_jobs(checker, HR_FINDING_BEYOND_LIMIT, 0.01, limits.beyond, limits.known, limits.first_beyond,
+                         " of those with limits", "ran longer than the limit, by more than %d s and 1 %%", GRACE_S);
     if (!checker->constant) check_one(checker, &limits);
     check_ratio(checker, &limits);
   } else {
