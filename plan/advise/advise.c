@@ -42,11 +42,6 @@ static void add_group(struct hr_advice *advice, enum hr__metric_scope of, const 
     advice->metrics[advice->n_metrics++] = (struct hr__scoped_metric){.id = metrics[i], .of = of, .name = name};
 }
 
-/* Sets present[class] for each class that a job of the trace has. */
-static void find_classes(const struct hr_trace *trace, bool present[HR_N_CLASSES]) {
-  for (uint32_t job = 0; trace->class_ && job < trace->n_jobs; job++) present[trace->class_[job]] = true;
-}
-
 static enum hr_status list_metrics(struct hr_advice *advice, struct hr_error *error) {
   static const enum hr__metric metrics[HR__A_GROUPS] = {HR__M_MONTHLY, HR__M_COST, HR__M_LOST, HR__M_ETTR,
                                                         HR__M_SITE_KWH};
@@ -60,7 +55,7 @@ static enum hr_status list_metrics(struct hr_advice *advice, struct hr_error *er
   for (size_t i = 0; i < HR__A_GROUPS; i++)
     advice->metrics[advice->n_metrics++] = (struct hr__scoped_metric){.id = metrics[i]};
   add_group(advice, HR__OF_ALL, NULL);
-  find_classes(trace, present);
+  for (uint32_t job = 0; trace->class_ && job < trace->n_jobs; job++) present[trace->class_[job]] = true;
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) {
     advice->class_at[i] = present[i] && i != HR_CLASS_UNKNOWN ? (uint32_t)advice->n_metrics : HR_NONE;
     if (advice->class_at[i] != HR_NONE) add_group(advice, HR__OF_CLASS, hr_job_class_name((enum hr_job_class)i));
@@ -346,21 +341,16 @@ const struct hr_notes *hr_advice_notes(const struct hr_advice *advice) {
   return &advice->notes;
 }
 
-/* Returns the only tenant with jobs of the class that used the pool. Returns HR_NONE if several tenants did, or none.
-   If `class_` is HR_N_CLASSES, jobs of all classes count. If `pool` is HR_NONE, all pools count. */
-static uint32_t only_tenant(const struct hr__run_profile *profile, uint32_t class_, uint32_t pool) {
-  uint32_t found = HR_NONE;
-  for (uint32_t tenant = 0; tenant < profile->n_tenants; tenant++) {
-    if (run_profile_tenant_hours(profile, tenant, class_, pool) == 0) continue;
-    if (found != HR_NONE) return HR_NONE;
-    found = tenant;
+/* Returns the name of the only tenant whose jobs used the capacity that the proposal changes. Returns NULL if several
+   tenants did, or none. */
+static const char *only_tenant(const struct hr_advice *advice, const struct hr__proposal *proposal) {
+  const char *found = NULL;
+  for (uint32_t tenant = 0; tenant < advice->profile.n_tenants; tenant++) {
+    if (run_profile_tenant_hours(&advice->profile, tenant, proposal->class_, proposal->pool) == 0) continue;
+    if (found) return NULL;
+    found = advice->config.trace->tenants.text[tenant];
   }
   return found;
-}
-
-static const char *tenant_of(const struct hr_advice *advice, const struct hr__proposal *proposal) {
-  uint32_t tenant = only_tenant(&advice->profile, proposal->class_, proposal->pool);
-  return tenant == HR_NONE ? NULL : advice->config.trace->tenants.text[tenant];
 }
 
 bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advice_item *item) {
@@ -373,7 +363,7 @@ bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advi
   *item = (struct hr_advice_item){
       .kind = proposal->kind,
       .advised = proposal->advised,
-      .tenant = tenant_of(advice, proposal),
+      .tenant = only_tenant(advice, proposal),
       .class_ = of_class ? hr_job_class_name((enum hr_job_class)proposal->class_) : NULL,
       .pool = proposal->pool == HR_NONE ? NULL : hr__advice_pool(advice, proposal->pool)->name,
       .from = proposal->from,

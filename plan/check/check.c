@@ -101,18 +101,17 @@ static enum hr_metric_of part_of(const struct hr__scoped_metric *metric) {
 
 static bool add_all(const struct hr__scoped_metric *metrics, const double *values, size_t count,
                     struct hr_baseline_run *now) {
-  bool complete = true;
-  for (size_t i = 0; i < count && complete; i++)
-    complete = add_metric(now, metrics[i].id, part_of(&metrics[i]), metrics[i].name, values[i]);
-  return complete;
+  for (size_t i = 0; i < count; i++)
+    if (!add_metric(now, metrics[i].id, part_of(&metrics[i]), metrics[i].name, values[i])) return false;
+  return true;
 }
 
 static bool add_pools(const struct hr_cost_summary *costs, struct hr_baseline_run *now) {
-  bool complete = true;
-  for (size_t i = 0; costs && i < costs->by_pool.count && complete; i++)
-    complete = add_metric(now, HR__M_COST, HR_METRIC_OF_POOL, costs->by_pool.line[i].name,
-                          (double)costs->by_pool.line[i].uusd / 1e6);
-  return complete;
+  for (size_t i = 0; costs && i < costs->by_pool.count; i++)
+    if (!add_metric(now, HR__M_COST, HR_METRIC_OF_POOL, costs->by_pool.line[i].name,
+                    (double)costs->by_pool.line[i].uusd / 1e6))
+      return false;
+  return true;
 }
 
 static enum hr_status metrics_of_run(const struct hr__one_run *run, const struct hr_trace *trace,

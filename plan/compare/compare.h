@@ -161,6 +161,10 @@ static inline size_t hr__compare_find_group(const struct hr__group_table *table,
 
 /* Makes the titles of all contenders. Returns NULL when out of memory. The caller frees the list and its texts. */
 char **hr__compare_titles(const struct hr_contender *contenders, uint32_t count);
+/* Returns the first `head` columns of a text, of which the last three are "...", and its last `tail` columns. The
+   caller frees the text; NULL: out of memory, which the console remembers (compare_report.c). */
+char *hr__cut_middle(struct hr__console *console, const char *text, size_t head, size_t tail);
+
 static inline void hr__compare_titles_free(char **titles, uint32_t count) {
   for (uint32_t i = 0; titles && i < count; i++) free(titles[i]);
   free(titles);

@@ -243,19 +243,20 @@ struct short_titles {
   enum title_cut cut;
 };
 
-/* Joins the beginning and the end of a text that is too long. */
-static char *without_middle(const char *text, size_t width) {
-  struct hr__console console = {0};
-  size_t half = (width - 3) / 2;
-  char *begin = hr__fitted(&console, text, width - half, false), *end = hr__fitted(&console, text, half + 3, true);
-  char *joined = begin && end ? malloc(strlen(begin) + strlen(end) + 1) : NULL;
-  if (joined) {
-    strcpy(joined, begin);
-    strcat(joined, end + 3);
-  }
+static char *joined(const char *begin, const char *end) {
+  char *text = malloc(strlen(begin) + strlen(end) + 1);
+  if (text) strcat(strcpy(text, begin), end);
+  return text;
+}
+
+char *hr__cut_middle(struct hr__console *console, const char *text, size_t head, size_t tail) {
+  enum { DOTS = 3 };
+  char *begin = hr__fitted(console, text, head, false), *end = hr__fitted(console, text, tail + DOTS, true);
+  char *cut = begin && end ? joined(begin, end + DOTS) : NULL;
+  console->out_of_memory = console->out_of_memory || !cut;
   free(begin);
   free(end);
-  return joined;
+  return cut;
 }
 
 static char *short_at(const void *self, uint32_t index) {
@@ -264,14 +265,13 @@ static char *short_at(const void *self, uint32_t index) {
   const char *title = all->titles[index];
   char number[16] = "";
   bool fits = hr__width_of(title, strlen(title)) <= all->width;
-  if (all->cut == CUT_MIDDLE && !fits) return without_middle(title, all->width);
+  if (all->cut == CUT_MIDDLE && !fits) {
+    size_t tail = (all->width - 3) / 2;
+    return hr__cut_middle(&console, title, all->width - tail, tail);
+  }
   if (all->cut == CUT_NUMBERED) snprintf(number, sizeof number, "%" PRIu32 " ", index + 1);
   char *shown = hr__fitted(&console, title, all->width - strlen(number), all->cut == CUT_BEGIN);
-  char *text = shown ? malloc(strlen(number) + strlen(shown) + 1) : NULL;
-  if (text) {
-    strcpy(text, number);
-    strcat(text, shown);
-  }
+  char *text = shown ? joined(number, shown) : NULL;
   free(shown);
   return text;
 }

@@ -178,16 +178,6 @@ static enum hr_status compare_keys(struct hr_diff *diff, struct hr_error *error)
 
 /* ---- Decisions of a run ----------------------------------------------------------------------------- */
 
-static uint32_t hash_place(const struct hr_placement *placement) {
-  uint64_t digest = hr__digest_add(HR__DIGEST_SEED, placement->pool.id);
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    const struct hr_slice *slice = &placement->slices[i];
-    digest = hr__digest_add(digest, (uint64_t)slice->node.id << 32 | slice->gpu_milli);
-    if (slice->gpus) digest = hr__digest_add(digest, slice->gpus);
-  }
-  return hr__hash_u64(digest);
-}
-
 static bool is_decision(enum hr_event_kind kind) {
   return kind == HR_EVENT_START || kind == HR_EVENT_REJECT || kind == HR_EVENT_PREEMPT || kind == HR_EVENT_INTERRUPT;
 }
@@ -200,12 +190,13 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
     log->out_of_memory = true;
     return;
   }
-  log->events[log->count++] =
-      (struct hr__diff_event){.at_us = event->at_us,
-                              .job = event->job.id,
-                              .place = event->kind == HR_EVENT_START ? hash_place(event->placement) : 0,
-                              .kind = (uint8_t)event->kind,
-                              .reason = (uint8_t)event->reason};
+  log->events[log->count++] = (struct hr__diff_event){
+      .at_us = event->at_us,
+      .job = event->job.id,
+      .place =
+          event->kind == HR_EVENT_START ? hr__hash_u64(hr__digest_placement(HR__DIGEST_SEED, event->placement)) : 0,
+      .kind = (uint8_t)event->kind,
+      .reason = (uint8_t)event->reason};
 }
 
 /* ---- Waits by queue --------------------------------------------------------------------------------- */

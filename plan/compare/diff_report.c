@@ -86,16 +86,9 @@ static const char *key_text(const cJSON *value, char *buffer) {
 /* Returns a path that fits into a line. Of a long one, the middle is left out: its beginning has the name of the
    object, its end the key. The caller frees it; NULL when out of memory. */
 static char *fitted_path(struct hr__console *console, const char *path) {
-  enum { WIDTH = HR__LINE_WIDTH - 2, HEAD = 42, TAIL = WIDTH - HEAD, DOTS = 3 };
+  enum { WIDTH = HR__LINE_WIDTH - 2, HEAD = 42 };
   if (hr__width_of(path, strlen(path)) <= WIDTH) return hr__presentable(console, path);
-  char *head = hr__fitted(console, path, HEAD, false), *tail = hr__fitted(console, path, TAIL + DOTS, true);
-  size_t bytes = (head ? strlen(head) : 0) + (tail ? strlen(tail) : 0) + 1;
-  char *joined = head && tail ? malloc(bytes) : NULL;
-  if (joined) snprintf(joined, bytes, "%s%s", head, tail + DOTS);
-  console->out_of_memory = console->out_of_memory || !joined;
-  free(head);
-  free(tail);
-  return joined;
+  return hr__cut_middle(console, path, HEAD, WIDTH - HEAD);
 }
 
 static void put_key(struct hr__console *console, const struct hr__diff_key *key) {

@@ -127,6 +127,17 @@ void hr__json_all_notes(struct hr__json *json, cJSON *root, const struct hr_scen
  */
 cJSON *hr__json_runs_perf(struct hr__json *json, cJSON *root, const struct hr_perf *perf, uint32_t threads);
 
+/* Adds the pool and the slices of a placement to a digest. */
+static inline uint64_t hr__digest_placement(uint64_t digest, const struct hr_placement *placement) {
+  digest = hr__digest_add(digest, placement->pool.id);
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    const struct hr_slice *slice = &placement->slices[i];
+    digest = hr__digest_add(digest, (uint64_t)slice->node.id << 32 | slice->gpu_milli);
+    if (slice->gpus) digest = hr__digest_add(digest, slice->gpus);
+  }
+  return digest;
+}
+
 /* The mean of values that may be infinite. gsl_stats_mean returns NaN for two infinite values. */
 static inline double hr__mean_of(const double *values, uint32_t count) {
   double sum = 0;

@@ -104,17 +104,13 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
 
 /* Sets the number of replications in the search. If nothing is random, one run of each candidate suffices. */
 static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *error) {
-  struct hr__point corner = hr__space_corner(&plan->space, 0, true);
-  uint32_t candidate = hr__space_candidate(&plan->space, &corner);
-  plan->screening = SCREENING;
-  enum hr_status status = hr__evaluator_run(&plan->evaluator, &candidate, 1, 1, error);
-  if (status != HR_OK || plan->evaluator.random) return status;
-  for (uint32_t slice = 1; slice < plan->space.n_slices && !plan->evaluator.random && status == HR_OK; slice++) {
-    corner = hr__space_corner(&plan->space, slice, true);
-    candidate = hr__space_candidate(&plan->space, &corner);
+  enum hr_status status = HR_OK;
+  for (uint32_t slice = 0; slice < plan->space.n_slices && !plan->evaluator.random && status == HR_OK; slice++) {
+    struct hr__point corner = hr__space_corner(&plan->space, slice, true);
+    uint32_t candidate = hr__space_candidate(&plan->space, &corner);
     status = hr__evaluator_run(&plan->evaluator, &candidate, 1, 1, error);
   }
-  if (!plan->evaluator.random) plan->screening = 1;
+  plan->screening = plan->evaluator.random ? SCREENING : 1;
   return status;
 }
 
@@ -329,10 +325,6 @@ static enum hr_status note_goals(struct hr_plan *plan) {
   return status;
 }
 
-static bool has_goals(const struct hr_service *service) {
-  return service->slo.ttft_ms > 0 || service->slo.tpot_ms > 0 || service->slo.e2e_ms > 0;
-}
-
 /* Adds notes on the services of a scenario that cannot meet their goals according to formulas, without a run. */
 static enum hr_status find_unattainable(const struct hr_scenario *scenario, struct hr_notes *notes,
                                         struct hr_error *error) {
@@ -340,7 +332,7 @@ static enum hr_status find_unattainable(const struct hr_scenario *scenario, stru
   for (uint32_t i = 0; scenario->services && i < scenario->services->count && status == HR_OK; i++) {
     const struct hr_service *service = &scenario->services->at[i];
     struct hr_service_requests requests;
-    if (!has_goals(service)) continue;
+    if (service->slo.ttft_ms <= 0 && service->slo.tpot_ms <= 0 && service->slo.e2e_ms <= 0) continue;
     status = hr_requests_of_service(service, i, scenario->seed, &requests, error);
     if (status == HR_OK && hr_service_goal_notes(service, &requests, notes) != HR_OK)
       status = hr__plan_no_memory(error);

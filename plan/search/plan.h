@@ -266,6 +266,15 @@ static inline bool hr__plan_has_spot(const struct hr_plan *plan) {
   return false;
 }
 
+/* Whether all pools of a variable are in this market. */
+static inline bool hr__plan_is_of_market(const struct hr_plan *plan, uint32_t variable, enum hr_market market) {
+  const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
+  const struct hr_plan_variable *self = &plan->space.spec->variables[variable];
+  for (uint32_t i = 0; i < self->n_pools; i++)
+    if (scenario->cluster.pools[self->pools[i]].market.market != market) return false;
+  return true;
+}
+
 /* Sets the evaluator of a changed environment, which differs from that of the plan in its stress and growth only. Equal
    environments have the same evaluator, which the plan owns. */
 enum hr_status hr__plan_world(struct hr_plan *plan, const struct hr__environment *environment,

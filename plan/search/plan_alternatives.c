@@ -104,21 +104,11 @@ static enum hr_status run_variant(struct hr_plan *plan, struct plan_variant *var
   return status;
 }
 
-/* Whether a variable is the capacity of on-demand pools only. */
-static bool is_on_demand(const struct hr_plan *plan, const struct hr_plan_variable *variable) {
-  const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
-  for (uint32_t i = 0; i < variable->n_pools; i++)
-    if (scenario->cluster.pools[variable->pools[i]].market.market != HR_MARKET_ON_DEMAND) return false;
-  return true;
-}
-
 /* Whether on-demand capacity is possible, either as a variable or in a constant pool. */
 static bool has_on_demand(const struct hr_plan *plan) {
   const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
-  for (uint32_t i = 0; i < plan->space.n_axes; i++) {
-    const struct hr_plan_variable *variable = &plan->space.spec->variables[i];
-    if (variable->pools && is_on_demand(plan, variable)) return true;
-  }
+  for (uint32_t i = 0; i < plan->space.n_axes; i++)
+    if (plan->space.spec->variables[i].pools && hr__plan_is_of_market(plan, i, HR_MARKET_ON_DEMAND)) return true;
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
     if (scenario->cluster.pools[i].market.market == HR_MARKET_ON_DEMAND && scenario->cluster.pools[i].nodes > 0)
       return true;
@@ -152,7 +142,8 @@ static bool take_on_demand(const struct hr_plan *plan, struct plan_variant *vari
                            const struct hr_grid_level *chosen) {
   const struct hr_plan_variable *variable = &plan->space.spec->variables[i];
   if (!variable->pools) return take_level(variant, i, chosen);
-  if (is_on_demand(plan, variable)) return take_level(variant, i, &variable->axis.levels[variable->axis.n_levels - 1]);
+  if (hr__plan_is_of_market(plan, i, HR_MARKET_ON_DEMAND))
+    return take_level(variant, i, &variable->axis.levels[variable->axis.n_levels - 1]);
   return take_zero(plan->config.scenario, variant, i, variable);
 }
 

@@ -529,24 +529,15 @@ static enum hr_status try_finalists(struct hr_plan *plan, struct hr_error *error
 
 /* ---- Mixes that depend less on spot capacity -------------------------------------------------------- */
 
-/* Whether all pools of a capacity axis are in this market. */
-static bool is_of_market(const struct hr_plan *plan, uint32_t axis, enum hr_market market) {
-  const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
-  const struct hr_plan_variable *variable = &plan->space.spec->variables[axis];
-  for (uint32_t i = 0; i < variable->n_pools; i++)
-    if (scenario->cluster.pools[variable->pools[i]].market.market != market) return false;
-  return true;
-}
-
 /* Returns the choice with more on-demand capacity: `part` / `parts` of the levels up to the maximum are added, rounded
    up. If `with_spot` is false, the spot capacity is removed. */
 static uint32_t with_on_demand(const struct hr_plan *plan, uint32_t part, uint32_t parts, bool with_spot) {
   struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
   for (uint32_t i = 0; i < plan->space.n_capacity; i++) {
     uint32_t axis = plan->space.capacity[i], last = hr__space_levels(&plan->space, axis) - 1;
-    if (is_of_market(plan, axis, HR_MARKET_ON_DEMAND))
+    if (hr__plan_is_of_market(plan, axis, HR_MARKET_ON_DEMAND))
       point.level[axis] += ((last - point.level[axis]) * part + parts - 1) / parts;
-    if (!with_spot && is_of_market(plan, axis, HR_MARKET_SPOT)) point.level[axis] = 0;
+    if (!with_spot && hr__plan_is_of_market(plan, axis, HR_MARKET_SPOT)) point.level[axis] = 0;
   }
   return hr__space_candidate(&plan->space, &point);
 }
@@ -567,14 +558,13 @@ static void lift_dollars(struct hr__goals *goals, double *bounds, bool lift) {
 static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__condition *condition,
                                        struct hr_error *error) {
   uint64_t until = hr__runner_runs(plan->runner) + runs_left(plan) / 2, most = plan->space.spec->max_runs;
-  struct hr__search_config config = {.evaluator = condition->within,
-                                     .bounds = &plan->bounds,
-                                     .replications = 1,
-                                     .max_runs = until < most ? until : most,
-                                     .begin = with_on_demand(plan, 1, 1, false),
-                                     .one_slice = true,
-                                     .too_small = plan->search.too_small,
-                                     .n_too_small = plan->search.n_too_small};
+  struct hr__search_config config = hr__plan_search_config(plan);
+  config.evaluator = condition->within;
+  config.replications = 1;
+  config.max_runs = until < most ? until : most;
+  config.begin = with_on_demand(plan, 1, 1, false);
+  config.one_slice = true;
+  config.races = false;
   struct hr__search_result result;
   double *bounds = calloc(plan->goals.n_goals + 1, sizeof *bounds);
   if (!bounds) return hr__plan_no_memory(error);
@@ -589,10 +579,9 @@ static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__co
 
 /* Whether the choice misses a goal under a condition of the spot market. */
 static bool depends_on_spot(const struct hr__robustness *self) {
-  bool depends = false;
   for (uint32_t k = 0; k < self->n_conditions; k++)
-    depends = depends || (is_of_spot(&self->conditions[k]) && self->mixes[0].held[k].violation > 0);
-  return depends;
+    if (is_of_spot(&self->conditions[k]) && self->mixes[0].held[k].violation > 0) return true;
+  return false;
 }
 
 /* Tests a mix without spot capacity, and one with more on-demand capacity. */

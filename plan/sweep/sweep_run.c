@@ -198,9 +198,9 @@ static bool add_axis(struct hr__sweep_overrides *overrides, const struct hr_grid
   snprintf(number, sizeof number, "%.12g", at); /* the design rounds to the same number of digits */
   if (!axis->levels) return add_formatted(overrides, axis->path, number);
   const struct hr_grid_level *level = &axis->levels[(size_t)at];
-  bool complete = true;
-  for (size_t i = 0; i < level->n_set && complete; i++) complete = add_override(overrides, level->set[i]);
-  return complete;
+  for (size_t i = 0; i < level->n_set; i++)
+    if (!add_override(overrides, level->set[i])) return false;
+  return true;
 }
 
 bool hr__sweep_overrides_make(const struct hr__sweep *sweep, size_t point, uint32_t replication,

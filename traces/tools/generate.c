@@ -75,7 +75,7 @@ static void choose_gpu_counts(struct generation *work) {
 }
 
 /* Initializes the state of a generation. The parameters in `g` must be valid and must outlive `work`. If HR_OK is
-   returned, the caller must call finish_generation(). Returns HR_BAD_INPUT if the arrivals would take more than 300
+   returned, the caller must free `user_cumulated`. Returns HR_BAD_INPUT if the arrivals would take more than 300
    years, or HR_NO_MEMORY. */
 static enum hr_status begin_generation(struct generation *work, const struct hr_generator *g, struct hr_error *error) {
   *work = (struct generation){.g = g};
@@ -91,10 +91,6 @@ static enum hr_status begin_generation(struct generation *work, const struct hr_
   for (uint32_t user = 0; user < g->users; user++) work->user_cumulated[user] = sum += 1.0 / (user + 1);
   hr__stream_init(&work->arrivals, g->seed, HR__PURPOSE_ARRIVAL, 0, 0);
   return HR_OK;
-}
-
-static void finish_generation(struct generation *work) {
-  free(work->user_cumulated);
 }
 
 /* ---- Draws ----------------------------------------------------------------------------------------- */
@@ -299,7 +295,7 @@ enum hr_status hr_generate(const struct hr_generator *generator, const char *pat
   status = begin_generation(&work, generator, error);
   if (status != HR_OK) return status;
   status = job_by_job ? write_rows(&work, path, error) : write_via_builder(&work, path, error);
-  finish_generation(&work);
+  free(work.user_cumulated);
   return status;
 }
 
