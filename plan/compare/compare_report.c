@@ -426,9 +426,9 @@ struct compare_block {
 
 /* Prints half the width of each interval. The cell of an interval of width 0 is empty. If all cells are empty, the row
    is omitted. */
-enum row { ROW_VALUES, ROW_DIFFERENCES, ROW_MARGINS };
+enum compare_row { ROW_VALUES, ROW_DIFFERENCES, ROW_MARGINS };
 
-static const char *cell_text(enum row row, enum hr_unit unit, const struct hr_estimate *estimate, char *text) {
+static const char *cell_text(enum compare_row row, enum hr_unit unit, const struct hr_estimate *estimate, char *text) {
   if (row == ROW_VALUES) return hr__metric_text(unit, estimate->value, text);
   if (row == ROW_DIFFERENCES) return hr__difference_text(unit, estimate->difference, text);
   return estimate->high > estimate->low ? hr__margin_text(unit, estimate->low, estimate->high, text) : "";
@@ -436,7 +436,7 @@ static const char *cell_text(enum row row, enum hr_unit unit, const struct hr_es
 
 /* Prints the first `count` columns of a row. */
 static void put_row(struct compare_terminal *table, const struct compare_block *block, size_t count, uint32_t contender,
-                    enum row row) {
+                    enum compare_row row) {
   static const char *const names[] = {[ROW_DIFFERENCES] = "  difference", [ROW_MARGINS] = "  95 % margin"};
   char text[HR__METRIC_BYTES];
   if (row != ROW_VALUES) fputs(hr__dim(&table->console), table->console.out);
