@@ -701,12 +701,6 @@ static void put_curve(struct hr__json *json, cJSON *object, const char *key, con
   }
 }
 
-static void put_curves(struct hr__json *json, cJSON *policy, const struct hr__compare_curves *curves) {
-  cJSON *object = hr__json_object(json, policy, "cdf");
-  put_curve(json, object, "wait_s", curves->wait_s);
-  put_curve(json, object, "jct_s", curves->jct_s);
-}
-
 static void put_policy(struct hr__json *json, cJSON *policies, const struct hr_comparison *comparison,
                        uint32_t contender) {
   const struct hr_contender *self = &comparison->config.contenders[contender];
@@ -718,7 +712,9 @@ static void put_policy(struct hr__json *json, cJSON *policies, const struct hr_c
   hr__json_params(json, hr__json_object(json, policy, "params"), self->policy);
   hr__json_bool(json, policy, "identical", comparison->identical[contender]);
   put_metrics(json, policy, comparison, contender);
-  put_curves(json, policy, &comparison->curves[contender]);
+  cJSON *curves = hr__json_object(json, policy, "cdf");
+  put_curve(json, curves, "wait_s", comparison->curves[contender].wait_s);
+  put_curve(json, curves, "jct_s", comparison->curves[contender].jct_s);
   static const char *const keys[HR__N_GROUP_TABLES] = {"by_class", "by_tenant", "by_service"};
   for (size_t i = 0; i < HR__N_GROUP_TABLES; i++)
     json_put_groups(json, policy, keys[i], comparison, &comparison->groups[i], contender);
@@ -739,21 +735,15 @@ static void put_json_head(struct hr__json *json, cJSON *root, const struct hr_co
   for (uint32_t i = 0; i < comparison->n_replications; i++) hr__json_append_seed(json, seeds, comparison->seeds[i]);
 }
 
-static void put_perf(struct hr__json *json, cJSON *root, const struct hr_comparison *comparison,
-                     const struct hr_perf *perf) {
-  cJSON *inner = hr__json_runs_perf(json, root, perf, comparison->config.n_threads);
-  cJSON *seconds = hr__json_object(json, inner, "seconds");
-  for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
-    hr__json_number(json, seconds, comparison->config.contenders[i].label, comparison->seconds[i]);
-}
-
 static cJSON *make_tree(struct hr__json *json, const struct hr_comparison *comparison, const struct hr_perf *perf) {
   cJSON *root = cJSON_CreateObject();
   put_json_head(json, root, comparison);
   cJSON *policies = hr__json_array(json, root, "policies");
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++) put_policy(json, policies, comparison, i);
   hr__json_notes(json, hr__json_array(json, root, "notes"), &comparison->notes);
-  put_perf(json, root, comparison, perf);
+  cJSON *seconds = hr__json_object(json, hr__json_runs_perf(json, root, perf, comparison->config.n_threads), "seconds");
+  for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
+    hr__json_number(json, seconds, comparison->config.contenders[i].label, comparison->seconds[i]);
   return root;
 }
 

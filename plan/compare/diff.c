@@ -52,16 +52,12 @@ const char *hr__key_value_text(const cJSON *value, char *buffer) {
 static void compare_values(const struct key_walk *walk, const struct key_place *place, const cJSON *before,
                            const cJSON *now);
 
-/* Whether a key of the outermost object has no effect on runs. */
-static bool is_ignored(const struct key_place *place, const char *key) {
-  return place->path[0] == '\0' && (strcmp(key, "$schema") == 0 || strcmp(key, "description") == 0);
-}
-
 static void compare_member(const struct key_walk *walk, const struct key_place *place, const char *key,
                            const cJSON *before, const cJSON *now) {
   struct key_place member;
   const char *dot = place->path[0] ? "." : "";
-  if (is_ignored(place, key)) return;
+  /* The file of a scenario may have these keys, which do not affect a run. */
+  if (place->path[0] == '\0' && (strcmp(key, "$schema") == 0 || strcmp(key, "description") == 0)) return;
   snprintf(member.path, sizeof member.path, "%.200s%s%.80s", place->path, dot, key);
   snprintf(member.shown, sizeof member.shown, "%.200s%s%.80s", place->shown, dot, key);
   compare_values(walk, &member, before, now);

@@ -670,14 +670,11 @@ static enum hr_status make_runs(struct hr_tco *tco, struct hr_error *error) {
 
 /* ---- Results ---------------------------------------------------------------------------------------- */
 
-static bool is_owned(const struct hr__tco_option *option) {
-  return option->kind == HR__TCO_PRIVATE || option->kind == HR__TCO_COLOCATED;
-}
-
 static bool is_paired(const struct hr__tco_option *option, const struct hr__tco_option *other) {
   bool in_cloud = other->kind == HR__TCO_ON_DEMAND || other->kind == HR__TCO_SPOT;
+  bool owned = option->kind == HR__TCO_PRIVATE || option->kind == HR__TCO_COLOCATED;
   if (option->kind == HR__TCO_RESERVED) return in_cloud;
-  return is_owned(option) && (in_cloud || other->kind == HR__TCO_RESERVED);
+  return owned && (in_cloud || other->kind == HR__TCO_RESERVED);
 }
 
 /* The values of all replications, figure by figure and pair by pair, and sums of the amounts. */

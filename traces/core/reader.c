@@ -499,10 +499,6 @@ struct hr__picks {
   struct pick pick[];
 };
 
-static bool is_class(const struct hr_column_name *entry) {
-  return strcmp(entry->field, "class") == 0;
-}
-
 static bool read_class(struct hr_text text, uint8_t *class_) {
   struct hr__value_reader reader = {0};
   return hr__value_read(&reader, HR__CLASS, 1, text, class_) == NULL;
@@ -511,7 +507,7 @@ static bool read_class(struct hr_text text, uint8_t *class_) {
 static bool init(struct pick *pick, const struct hr_column_name *entry) {
   *pick = (struct pick){.entry = entry, .column = HR_NONE};
   if (!entry->pattern) return true;
-  if (is_class(entry)) (void)read_class(hr__text_make(entry->value), &pick->class_);
+  if (strcmp(entry->field, "class") == 0) (void)read_class(hr__text_make(entry->value), &pick->class_);
   return regcomp(&pick->pattern, entry->pattern, REG_EXTENDED | REG_NOSUB) == 0;
 }
 

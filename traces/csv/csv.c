@@ -107,15 +107,9 @@ static void on_row_end(int terminator, void *data) {
 
 /* ---- Blocks: lines --------------------------------------------------------------------------------- */
 
-static bool is_blank(struct hr_text line) {
-  for (size_t i = 0; i < line.length; i++)
-    if (line.at[i] != '\n' && line.at[i] != '\r' && line.at[i] != ' ' && line.at[i] != '\t') return false;
-  return true;
-}
-
 static bool is_skipped(const struct hr__csv_blocks *blocks, struct hr_text line) {
   if (blocks->row_bytes) return false;
-  return is_blank(line) || (!blocks->any_row && line.at[0] == '#');
+  return !hr__text_trim(line, " \t\r\n").length || (!blocks->any_row && line.at[0] == '#');
 }
 
 static enum hr_status parser_failed(struct hr__csv_blocks *blocks, struct hr_error *error) {

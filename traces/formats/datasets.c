@@ -247,22 +247,16 @@ static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
   return hr__reader_add(openb->reader, &job, line);
 }
 
-/* Copies the columns to `chosen`. If only the requests of pods are needed (`without_times`), the columns of times may
-   be missing. */
-static void choose_columns(struct hr__csv_column chosen[N_COLUMNS], bool without_times) {
-  for (size_t i = 0; i < N_COLUMNS; i++) {
-    chosen[i] = openb_columns[i];
-    if (without_times && openb_columns[i].kind == HR__INSTANT) chosen[i].must_exist = false;
-  }
-}
-
 static enum hr_status read_openb(struct hr__reader *reader) {
   static const char *const ignored[] = {"qos", NULL};
   struct openb openb = {.reader = reader};
   struct pod pod, blank = {.scheduled_us = HR_UNKNOWN_US, .deletion_us = HR_UNKNOWN_US};
   hr_job_record_init(&blank.job);
   struct hr__csv_column chosen[N_COLUMNS];
-  choose_columns(chosen, reader->without_times);
+  for (size_t i = 0; i < N_COLUMNS; i++) {
+    chosen[i] = openb_columns[i];
+    if (reader->without_times && openb_columns[i].kind == HR__INSTANT) chosen[i].must_exist = false;
+  }
   const struct hr__csv_schema schema = {
       HR__CSV_ROWS(chosen, pod, blank, on_pod, &openb), .ignored = ignored,
       .missing_hint = "a pod list without creation, deletion and scheduled times cannot be replayed"};
@@ -702,10 +696,6 @@ static enum hr_status on_task(void *self, const void *data, uint64_t line) {
   return add_task(pai, row, outcome, line);
 }
 
-static bool has_header(const struct hr__reader *reader) {
-  return hr__begins_with_names(hr__first_line(hr__input_peek(reader->input)), "job_name,");
-}
-
 /* Returns the name of the table to which the first line of the file belongs. Returns NULL if it is the task table or
    an unknown file. */
 static const char *other_table(const struct hr__reader *reader) {
@@ -727,8 +717,9 @@ static enum hr_status read_rows(struct pai *pai) {
                                        "plan_cpu", "plan_mem",  "plan_gpu", "gpu_type", NULL};
   static const struct pai_row blank = {.start_us = INT64_MIN, .end_us = INT64_MIN};
   struct pai_row row;
+  const bool has_header = hr__begins_with_names(hr__first_line(hr__input_peek(pai->reader->input)), "job_name,");
   const struct hr__csv_schema schema = {
-      HR__CSV_ROWS(columns, row, blank, on_task, pai), .header = has_header(pai->reader) ? NULL : header,
+      HR__CSV_ROWS(columns, row, blank, on_task, pai), .header = has_header ? NULL : header,
       .missing_hint =
           "a pai_task_table.csv has all of these columns; the other tables of the trace lack the tasks' requests"};
   return hr__csv_read_rows(pai->reader, &schema);

@@ -794,12 +794,6 @@ static void add_events(const struct joined *joined) {
 
 /* ---- Jobs of a trace ------------------------------------------------------------------------------- */
 
-/* Returns true if the pod requests more than one kind of GPU: GPUs of several makers, shared GPUs, or several MIG
-   profiles. */
-static bool requests_several_kinds(const struct kube_pod *pod) {
-  return (pod->kinds & (pod->kinds - 1)) != 0;
-}
-
 /* Sets the request of the job. Returns false if it exceeds HR_MAX_GPUS. */
 static bool fill_request(struct joined *joined, const struct kube_object *object, struct hr_job_record *job) {
   const struct kube *kube = joined->kube;
@@ -817,7 +811,8 @@ static bool fill_request(struct joined *joined, const struct kube_object *object
   job->cpu_milli = pod->cpu_milli < UINT32_MAX ? (uint32_t)pod->cpu_milli : UINT32_MAX;
   job->mem_mib = pod->mem_mib;
   joined->n_mixed += object->mixed;
-  joined->n_kinds += requests_several_kinds(pod);
+  /* pods with more than one kind of GPU: GPUs of several makers, shared GPUs, or several MIG profiles */
+  joined->n_kinds += (pod->kinds & (pod->kinds - 1)) != 0;
   return true;
 }
 

@@ -596,12 +596,6 @@ static enum hr_status read_rows(struct gavel *gavel, const char *const *header) 
   return hr__csv_read_rows(gavel->reader, &schema);
 }
 
-static enum hr_status note_reference(const struct gavel *gavel, const char *gpu, const char *path) {
-  return hr__reader_noted(
-      gavel->reader,
-      hr_notes_add(gavel->reader->notes, "run times are steps / throughput on %.60s from %.200s", gpu, path));
-}
-
 static enum hr_status read_gavel(struct hr__reader *reader) {
   struct hr_text file = {NULL, 0}, reference = {"v100", strlen("v100")};
   const struct hr__reader_param params[] = {{"throughputs", 0, 0, NULL, &file}, {"reference", 0, 0, NULL, &reference}};
@@ -626,7 +620,9 @@ static enum hr_status read_gavel(struct hr__reader *reader) {
   if (status != HR_OK) return status;
   status = read_rows(&gavel, header);
   finish_throughputs(&gavel.throughputs);
-  return status == HR_OK ? note_reference(&gavel, gpu, path) : status;
+  if (status != HR_OK) return status;
+  status = hr_notes_add(reader->notes, "run times are steps / throughput on %.60s from %.200s", gpu, path);
+  return hr__reader_noted(reader, status);
 }
 
 const struct hr__format_reader hr__gavel_reader = {

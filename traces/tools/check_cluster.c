@@ -256,10 +256,6 @@ static void check_load(struct hr__check_state *checker, const struct cluster_com
 
 enum { MIN_JOBS = 20, LONG_WAIT_S = 600 };
 
-static int64_t start_of(const struct hr_trace *trace, uint32_t job) {
-  return trace->recorded_start_us[job];
-}
-
 /* Returns the starts of the jobs that waited, sorted; NULL if out of memory. Sets `*count` to the number of these jobs,
    and `*known` to the number of all jobs with a recorded start. The caller frees the list. */
 static struct hr__job_value *order_starts(const struct hr__check_state *checker, uint32_t *known, uint32_t *count) {
@@ -267,8 +263,9 @@ static struct hr__job_value *order_starts(const struct hr__check_state *checker,
   struct hr__job_value *starts = malloc(((size_t)checker->n + 1) * sizeof *starts);
   *known = *count = 0;
   for (uint32_t i = 0; starts && i < checker->n; i++) {
-    *known += start_of(trace, i) >= 0;
-    if (start_of(trace, i) > trace->submit_us[i]) starts[(*count)++] = (struct hr__job_value){start_of(trace, i), i};
+    *known += trace->recorded_start_us[i] >= 0;
+    if (trace->recorded_start_us[i] > trace->submit_us[i])
+      starts[(*count)++] = (struct hr__job_value){trace->recorded_start_us[i], i};
   }
   if (starts && hr__pairs_sort(starts, *count)) return starts;
   free(starts);
@@ -325,7 +322,7 @@ static bool make_busy_gpus(const struct hr__check_state *checker, struct busy_gp
   *busy = (struct busy_gpus){.mark = malloc(((size_t)2 * checker->n + 1) * sizeof *busy->mark)};
   if (!busy->mark) return false;
   for (uint32_t i = 0; i < checker->n; i++) {
-    int64_t milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i}), start_us = start_of(trace, i);
+    int64_t milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i}), start_us = trace->recorded_start_us[i];
     if (start_us < 0 || milli == 0 || trace->work_us[i] == 0) continue;
     busy->mark[busy->n++] = (struct hr__job_value){start_us, milli};
     busy->mark[busy->n++] = (struct hr__job_value){start_us + trace->work_us[i], -milli};
@@ -375,7 +372,7 @@ static void check_idle(struct hr__check_state *checker, const struct busy_gpus *
   const struct hr_trace *trace = checker->trace;
   uint32_t known = 0, count = 0, first = HR_NONE;
   for (uint32_t i = 0; i < checker->n; i++) {
-    int64_t start_us = start_of(trace, i), milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i});
+    int64_t start_us = trace->recorded_start_us[i], milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i});
     if (start_us < 0 || milli == 0) continue;
     known++;
     if (start_us - trace->submit_us[i] < LONG_WAIT_S * HR_SECOND_US || milli > capacity_milli / 2) continue;
