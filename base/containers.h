@@ -202,6 +202,24 @@ struct hr__keyed_row {
    false if memory is exhausted; the order is then unchanged. */
 bool hr__sort_keyed_rows(struct hr__keyed_row *rows, size_t count);
 
+/* ---- Sorted arrays --------------------------------------------------------------------------------- */
+
+/* Returns how many keys are below `key`. The keys are in ascending order; the first one is at `keys`, and each other
+   one `stride` bytes after the one before. O(log count). */
+static inline uint32_t hr__count_below(const int64_t *keys, size_t stride, uint32_t count, int64_t key) {
+  uint32_t low = 0, high = count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    int64_t other;
+    memcpy(&other, (const char *)keys + middle * stride, sizeof other);
+    if (other < key)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 /* ---- Heaps ----------------------------------------------------------------------------------------- */
 
 /* Suppresses the compiler's warning about unused functions. A source file need not use all functions of a heap. */

@@ -484,6 +484,13 @@ void hr__output_abandon(struct hr__output_file *file) {
   forget(file);
 }
 
+enum hr_status hr__output_finish(struct hr__output_file *file, const char *path, bool out_of_memory,
+                                 struct hr_error *error) {
+  if (!out_of_memory) return hr__output_commit(file, error);
+  hr__output_abandon(file);
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+}
+
 /* ---- Buffered writers ------------------------------------------------------------------------------ */
 
 enum hr_status hr__out_open(struct hr__out *out, const char *path, struct hr_error *error) {

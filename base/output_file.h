@@ -54,6 +54,10 @@ static inline void hr__output_write(struct hr__output_file *file, const char *by
 enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *error);
 /* Closes the file and removes it. The call has no effect after a commit. */
 void hr__output_abandon(struct hr__output_file *file);
+/* Commits a file, or abandons it and reports the error if a part of it could not be written because memory was
+   exhausted. */
+enum hr_status hr__output_finish(struct hr__output_file *file, const char *path, bool out_of_memory,
+                                 struct hr_error *error);
 
 /* ---- Unfinished files ------------------------------------------------------------------------------ */
 

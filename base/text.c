@@ -40,6 +40,12 @@ char *hr__file_text(FILE *file, size_t max_bytes, size_t *length) {
   return text;
 }
 
+char *hr__stream_text(FILE *stream, char **text) {
+  if (fclose(stream) == 0) return *text;
+  free(*text);
+  return NULL;
+}
+
 /* ---- Numbers --------------------------------------------------------------------------------------- */
 
 char *hr__put_u64(char *at, uint64_t value) {
@@ -367,6 +373,24 @@ static void print_wrapped(struct hr__console *console, const char *text) {
     text += strspn(text, " ");
   }
   fputc('\n', console->out);
+}
+
+void hr__put_fitted(struct hr__console *console, const char *text, size_t width) {
+  char *fitted = hr__fitted(console, text, width - 1, false);
+  if (fitted) hr__put_left(console->out, fitted, width);
+  free(fitted);
+}
+
+void hr__put_page_title(struct hr__console *console, const char *what, const char *name, size_t width) {
+  char *fitted = hr__fitted(console, name, width, false);
+  if (!fitted) return;
+  fprintf(console->out, "%sHeadroom %s: %s%s%s\n\n", hr__bold(console), hr_version(), what, fitted, hr__plain(console));
+  free(fitted);
+}
+
+enum hr_status hr__console_status(const struct hr__console *console) {
+  if (console->out_of_memory) return HR_NO_MEMORY;
+  return ferror(console->out) ? HR_IO_ERROR : HR_OK;
 }
 
 void hr__put_label(struct hr__console *console, const char *label) {

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Defines a function that returns the text of an enumerator, or "" for other values. The table has rows X(enumerator,
    text, ...), and its enumerators count from 0 without gaps. */
@@ -123,6 +124,9 @@ static inline const char *hr__size_name(uint32_t size) {
    `max_bytes` means that the file is too large. Returns NULL if memory is exhausted. Check ferror() for read errors. */
 char *hr__file_text(FILE *file, size_t max_bytes, size_t *length);
 
+/* Closes a stream of open_memstream. Returns its text; if memory was exhausted, frees the text and returns NULL. */
+char *hr__stream_text(FILE *stream, char **text);
+
 /* ---- Console --------------------------------------------------------------------------------------- */
 
 /* Text output for terminals of 80 columns, and for pages of Markdown. */
@@ -171,6 +175,24 @@ char *hr__fitted(struct hr__console *console, const char *text, size_t width, bo
 static inline char *hr__presentable(struct hr__console *console, const char *text) {
   return hr__fitted(console, text, SIZE_MAX, false);
 }
+
+/* Print a text in a column of `width` columns, left-aligned or right-aligned. A wider text is not cut. */
+static inline void hr__put_left(FILE *out, const char *text, size_t width) {
+  size_t taken = hr__width_of(text, strlen(text));
+  fprintf(out, "%s%*s", text, (int)(taken < width ? width - taken : 0), "");
+}
+
+static inline void hr__put_right(FILE *out, const char *text, size_t width) {
+  size_t taken = hr__width_of(text, strlen(text));
+  fprintf(out, "%*s%s", (int)(taken < width ? width - taken : 0), "", text);
+}
+
+/* Prints a text from the input in a column of `width` columns, left-aligned. It is cut so that a space follows it. */
+void hr__put_fitted(struct hr__console *console, const char *text, size_t width);
+/* Prints the first line of a page: the program, `what` and a name from the input of at most `width` columns. */
+void hr__put_page_title(struct hr__console *console, const char *what, const char *name, size_t width);
+/* Returns whether everything was printed: HR_OK, HR_NO_MEMORY or HR_IO_ERROR. */
+enum hr_status hr__console_status(const struct hr__console *console);
 
 /* Prints a label in the first column of a field list, without a line end. */
 void hr__put_label(struct hr__console *console, const char *label);

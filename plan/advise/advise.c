@@ -42,11 +42,6 @@ static void add_group(struct hr_advice *advice, enum hr__metric_scope of, const 
     advice->metrics[advice->n_metrics++] = (struct hr__scoped_metric){.id = metrics[i], .of = of, .name = name};
 }
 
-/* Sets present[class] for each class that a job of the trace has. */
-static void find_classes(const struct hr_trace *trace, bool present[HR_N_CLASSES]) {
-  for (uint32_t job = 0; trace->class_ && job < trace->n_jobs; job++) present[trace->class_[job]] = true;
-}
-
 static enum hr_status list_metrics(struct hr_advice *advice, struct hr_error *error) {
   static const enum hr__metric metrics[HR__A_GROUPS] = {HR__M_MONTHLY, HR__M_COST, HR__M_LOST, HR__M_ETTR,
                                                         HR__M_SITE_KWH};
@@ -60,7 +55,7 @@ static enum hr_status list_metrics(struct hr_advice *advice, struct hr_error *er
   for (size_t i = 0; i < HR__A_GROUPS; i++)
     advice->metrics[advice->n_metrics++] = (struct hr__scoped_metric){.id = metrics[i]};
   add_group(advice, HR__OF_ALL, NULL);
-  find_classes(trace, present);
+  for (uint32_t job = 0; trace->class_ && job < trace->n_jobs; job++) present[trace->class_[job]] = true;
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) {
     advice->class_at[i] = present[i] && i != HR_CLASS_UNKNOWN ? (uint32_t)advice->n_metrics : HR_NONE;
     if (advice->class_at[i] != HR_NONE) add_group(advice, HR__OF_CLASS, hr_job_class_name((enum hr_job_class)i));
@@ -177,10 +172,12 @@ static enum hr_status evaluate_stricter(struct hr_advice *advice, struct hr__pro
   enum hr_status status = hr__advice_difference(advice, candidate, HR__A_MONTHLY, count, &usd, error);
   if (status != HR_OK) return status;
   hr__usd_text((int64_t)llround(-usd.mean * 1e6), text);
-  if (!(usd.high < 0))
+  if (!(usd.high < 0)) {
     snprintf(why, sizeof why, "savings are not significant");
-  else if (hr__advice_serves(advice, candidate, count, why, sizeof why))
-    return hr__proposal_assume(proposal, error, "at the catalogue's speeds it saves %s a month", text);
+  } else if (hr__advice_serves(advice, candidate, count, why, sizeof why)) {
+    hr__proposal_assume(proposal, "at the catalogue's speeds it saves %s a month", text);
+    return proposal->out_of_memory ? hr__advice_no_memory(error) : HR_OK;
+  }
   proposal->advised = false;
   snprintf(proposal->reason, sizeof proposal->reason, "at the catalogue's speeds %s", why);
   return HR_OK;
@@ -344,21 +341,16 @@ const struct hr_notes *hr_advice_notes(const struct hr_advice *advice) {
   return &advice->notes;
 }
 
-/* Returns the only tenant with jobs of the class that used the pool. Returns HR_NONE if several tenants did, or none.
-   If `class_` is HR_N_CLASSES, jobs of all classes count. If `pool` is HR_NONE, all pools count. */
-static uint32_t only_tenant(const struct hr__run_profile *profile, uint32_t class_, uint32_t pool) {
-  uint32_t found = HR_NONE;
-  for (uint32_t tenant = 0; tenant < profile->n_tenants; tenant++) {
-    if (run_profile_tenant_hours(profile, tenant, class_, pool) == 0) continue;
-    if (found != HR_NONE) return HR_NONE;
-    found = tenant;
+/* Returns the name of the only tenant whose jobs used the capacity that the proposal changes. Returns NULL if several
+   tenants did, or none. */
+static const char *only_tenant(const struct hr_advice *advice, const struct hr__proposal *proposal) {
+  const char *found = NULL;
+  for (uint32_t tenant = 0; tenant < advice->profile.n_tenants; tenant++) {
+    if (run_profile_tenant_hours(&advice->profile, tenant, proposal->class_, proposal->pool) == 0) continue;
+    if (found) return NULL;
+    found = advice->config.trace->tenants.text[tenant];
   }
   return found;
-}
-
-static const char *tenant_of(const struct hr_advice *advice, const struct hr__proposal *proposal) {
-  uint32_t tenant = only_tenant(&advice->profile, proposal->class_, proposal->pool);
-  return tenant == HR_NONE ? NULL : advice->config.trace->tenants.text[tenant];
 }
 
 bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advice_item *item) {
@@ -371,7 +363,7 @@ bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advi
   *item = (struct hr_advice_item){
       .kind = proposal->kind,
       .advised = proposal->advised,
-      .tenant = tenant_of(advice, proposal),
+      .tenant = only_tenant(advice, proposal),
       .class_ = of_class ? hr_job_class_name((enum hr_job_class)proposal->class_) : NULL,
       .pool = proposal->pool == HR_NONE ? NULL : hr__advice_pool(advice, proposal->pool)->name,
       .from = proposal->from,
@@ -548,10 +540,7 @@ static void put_head(struct advice_page *page) {
   const struct hr_advice *advice = page->advice;
   struct hr__console *console = &page->console;
   char wait_text[HR__METRIC_BYTES], today[200], counts[HR__NUMBER_BYTES];
-  char *name = hr__fitted(console, advice->config.scenario->name, HR__LINE_WIDTH - 24, false);
-  if (!name) return;
-  fprintf(console->out, "%sHeadroom %s: advice on %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
-  free(name);
+  hr__put_page_title(console, "advice on ", advice->config.scenario->name, HR__LINE_WIDTH - 24);
   hr__put_field(console, "trace", "%s (%s jobs)", advice->config.trace->source,
                 hr__count_text(advice->config.trace->n_jobs, counts));
   size_t wait = hr__advice_group_metric(advice, HR_N_CLASSES, HR__A_WAIT);
@@ -590,60 +579,54 @@ enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const 
   put_items(&page, true, "Advised", "Nothing found that saves anything and serves as well.");
   if (advice->n_proposals) put_items(&page, false, "Examined, not advised", "Nothing.");
   put_foot(&page, perf);
-  if (page.console.out_of_memory) return HR_NO_MEMORY;
-  return ferror(out) ? HR_IO_ERROR : HR_OK;
+  return hr__console_status(&page.console);
 }
 
 /* ---- Output: JSON ----------------------------------------------------------------------------------- */
 
-struct advice_json_writer {
-  struct hr__json json;
-  const struct hr_advice *advice;
-};
-
-static void put_pair(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t metric) {
-  const struct hr_advice *advice = writer->advice;
-  struct hr_advice_metric pair = hr__advice_metric(advice, candidate, metric, advice->n_replications);
-  cJSON *inner = hr__json_object(&writer->json, object, hr__metric_rows[advice->metrics[metric].id].path);
-  hr__json_finite(&writer->json, inner, "before", pair.before);
-  hr__json_finite(&writer->json, inner, "after", pair.after);
+static void put_before_after(struct hr__json *json, cJSON *object, struct hr_advice_metric value) {
+  hr__json_finite(json, object, "before", value.before);
+  hr__json_finite(json, object, "after", value.after);
 }
 
-static void put_group(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t first) {
-  for (size_t i = 0; i < HR__A_GROUP_METRICS; i++) put_pair(writer, object, candidate, first + i);
+static void put_pair(struct hr__json *json, cJSON *object, const struct hr_advice *advice, uint32_t candidate,
+                     size_t metric) {
+  cJSON *inner = hr__json_object(json, object, hr__metric_rows[advice->metrics[metric].id].path);
+  put_before_after(json, inner, hr__advice_metric(advice, candidate, metric, advice->n_replications));
+}
+
+static void put_group(struct hr__json *json, cJSON *object, const struct hr_advice *advice, uint32_t candidate,
+                      size_t first) {
+  for (size_t i = 0; i < HR__A_GROUP_METRICS; i++) put_pair(json, object, advice, candidate, first + i);
 }
 
 /* Writes the tenants that use the capacity that would change, with the metrics of all jobs of each tenant. */
-static void put_tenants(struct advice_json_writer *writer, cJSON *object, const struct hr__proposal *proposal) {
-  const struct hr_advice *advice = writer->advice;
-  cJSON *list = hr__json_array(&writer->json, object, "tenants");
+static void put_tenants(struct hr__json *json, cJSON *object, const struct hr_advice *advice,
+                        const struct hr__proposal *proposal) {
+  cJSON *list = hr__json_array(json, object, "tenants");
   for (uint32_t i = 0; i < advice->profile.n_tenants; i++) {
     double gpu_hours = run_profile_tenant_hours(&advice->profile, i, proposal->class_, proposal->pool);
     if (gpu_hours <= 0) continue;
-    cJSON *inner = hr__json_append(&writer->json, list, cJSON_CreateObject());
-    hr__json_text(&writer->json, inner, "tenant", advice->config.trace->tenants.text[i]);
-    hr__json_number(&writer->json, inner, "gpu_hours", gpu_hours);
-    put_group(writer, inner, proposal->candidate, advice->tenant_at[i]);
+    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    hr__json_text(json, inner, "tenant", advice->config.trace->tenants.text[i]);
+    hr__json_number(json, inner, "gpu_hours", gpu_hours);
+    put_group(json, inner, advice, proposal->candidate, advice->tenant_at[i]);
   }
 }
 
-static void json_put_goals(struct advice_json_writer *writer, cJSON *object, uint32_t candidate) {
-  const struct hr_advice *advice = writer->advice;
-  cJSON *list = hr__json_array(&writer->json, object, "goals");
+static void json_put_goals(struct hr__json *json, cJSON *object, const struct hr_advice *advice, uint32_t candidate) {
+  cJSON *list = hr__json_array(json, object, "goals");
   for (size_t i = 0; i < advice->goals.n_goals; i++) {
     const struct hr__goal *goal = &advice->goals.goals[i];
     struct hr_advice_metric value = hr__advice_goal(advice, candidate, i, advice->n_replications);
-    cJSON *inner = hr__json_append(&writer->json, list, cJSON_CreateObject());
-    hr__json_text(&writer->json, inner, "goal", goal->text);
-    hr__json_finite(&writer->json, inner, "before", value.before);
-    hr__json_finite(&writer->json, inner, "after", value.after);
-    hr__json_bool(&writer->json, inner, "met", hr__goal_violation(goal, value.after) == 0);
+    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    hr__json_text(json, inner, "goal", goal->text);
+    put_before_after(json, inner, value);
+    hr__json_bool(json, inner, "met", hr__goal_violation(goal, value.after) == 0);
   }
 }
 
-static void json_put_item(struct advice_json_writer *writer, cJSON *list, size_t place) {
-  struct hr__json *json = &writer->json;
-  const struct hr_advice *advice = writer->advice;
+static void json_put_item(struct hr__json *json, cJSON *list, const struct hr_advice *advice, size_t place) {
   const struct hr__proposal *proposal = &advice->proposals[place];
   struct hr_advice_item item;
   hr_advice_item(advice, place, &item);
@@ -658,47 +641,43 @@ static void json_put_item(struct advice_json_writer *writer, cJSON *list, size_t
   cJSON *set = hr__json_array(json, inner, "set");
   for (size_t i = 0; i < item.n_set; i++) hr__json_append(json, set, cJSON_CreateString(item.set[i]));
   cJSON *usd = hr__json_object(json, inner, "monthly_usd");
-  hr__json_finite(&writer->json, usd, "mean", item.monthly_usd.mean);
-  hr__json_finite(&writer->json, usd, "low", item.monthly_usd.low);
-  hr__json_finite(&writer->json, usd, "high", item.monthly_usd.high);
+  hr__json_finite(json, usd, "mean", item.monthly_usd.mean);
+  hr__json_finite(json, usd, "low", item.monthly_usd.low);
+  hr__json_finite(json, usd, "high", item.monthly_usd.high);
   cJSON *metrics = hr__json_object(json, inner, "metrics");
-  put_group(writer, metrics, proposal->candidate, hr__advice_group_metric(advice, proposal->class_, 0));
-  put_pair(writer, metrics, proposal->candidate, HR__A_LOST);
+  put_group(json, metrics, advice, proposal->candidate, hr__advice_group_metric(advice, proposal->class_, 0));
+  put_pair(json, metrics, advice, proposal->candidate, HR__A_LOST);
   if (item.figure) {
     cJSON *figure = hr__json_object(json, inner, "figure");
     hr__json_text(json, figure, "metric", item.figure);
-    hr__json_finite(&writer->json, figure, "before", item.figure_value.before);
-    hr__json_finite(&writer->json, figure, "after", item.figure_value.after);
-    hr__json_finite(&writer->json, figure, "change", item.figure_change.mean);
-    hr__json_finite(&writer->json, figure, "low", item.figure_change.low);
-    hr__json_finite(&writer->json, figure, "high", item.figure_change.high);
+    put_before_after(json, figure, item.figure_value);
+    hr__json_finite(json, figure, "change", item.figure_change.mean);
+    hr__json_finite(json, figure, "low", item.figure_change.low);
+    hr__json_finite(json, figure, "high", item.figure_change.high);
   }
-  json_put_goals(writer, inner, proposal->candidate);
-  put_tenants(writer, inner, proposal);
+  json_put_goals(json, inner, advice, proposal->candidate);
+  put_tenants(json, inner, advice, proposal);
   hr__json_notes(json, hr__json_array(json, inner, "assumed"), item.assumed);
   if (item.reason) hr__json_text(json, inner, "reason", item.reason);
 }
 
-static void json_put_items(struct advice_json_writer *writer, cJSON *root, const char *key, bool advised) {
-  cJSON *list = hr__json_array(&writer->json, root, key);
-  for (size_t i = 0; i < writer->advice->n_proposals; i++)
-    if (writer->advice->proposals[i].advised == advised) json_put_item(writer, list, i);
+static void json_put_items(struct hr__json *json, cJSON *root, const char *key, const struct hr_advice *advice,
+                           bool advised) {
+  cJSON *list = hr__json_array(json, root, key);
+  for (size_t i = 0; i < advice->n_proposals; i++)
+    if (advice->proposals[i].advised == advised) json_put_item(json, list, advice, i);
 }
 
-static void put_base(struct advice_json_writer *writer, cJSON *root) {
-  const struct hr_advice *advice = writer->advice;
-  cJSON *base = hr__json_object(&writer->json, root, "base");
+static void put_base(struct hr__json *json, cJSON *root, const struct hr_advice *advice) {
+  cJSON *base = hr__json_object(json, root, "base");
   for (size_t i = 0; i < HR__A_GROUPS + HR__A_GROUP_METRICS; i++) {
     const struct hr_metric *info = &hr__metric_rows[advice->metrics[i].id];
     if (i == HR__A_GROUPS + HR__A_GROUP_COST || i == HR__A_ETTR || i == HR__A_ENERGY) continue;
-    hr__json_finite(&writer->json, base, info->path,
-                    hr__advice_metric(advice, advice->base, i, advice->n_replications).before);
+    hr__json_finite(json, base, info->path, hr__advice_metric(advice, advice->base, i, advice->n_replications).before);
   }
 }
 
-static void put_uses(struct advice_json_writer *writer, cJSON *root) {
-  const struct hr_advice *advice = writer->advice;
-  struct hr__json *json = &writer->json;
+static void put_uses(struct hr__json *json, cJSON *root, const struct hr_advice *advice) {
   cJSON *list = hr__json_array(json, root, "uses");
   for (uint32_t pool = 0; pool < advice->profile.n_pools; pool++) {
     for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) {
@@ -714,36 +693,25 @@ static void put_uses(struct advice_json_writer *writer, cJSON *root) {
   }
 }
 
-static void json_put_head(struct advice_json_writer *writer, cJSON *root) {
-  struct hr__json *json = &writer->json;
-  const struct hr_advise_config *config = &writer->advice->config;
+static void json_put_head(struct hr__json *json, cJSON *root, const struct hr_advice *advice) {
+  const struct hr_advise_config *config = &advice->config;
   hr__json_head(json, root, config->scenario->name, config->trace->source, config->trace->format);
   hr__json_seed(json, root, "seed", config->scenario->seed);
   hr__json_number(json, root, "confidence", config->scenario->replications.confidence);
-  hr__json_count(json, root, "replications", writer->advice->n_replications);
+  hr__json_count(json, root, "replications", advice->n_replications);
 }
 
 enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *advice, const struct hr_perf *perf,
                                     struct hr_error *error) {
-  static const struct hr_perf nothing = {0};
-  struct advice_json_writer writer = {.advice = advice};
-  struct hr__json *json = &writer.json;
+  struct hr__json json = {0};
   cJSON *root = cJSON_CreateObject();
-  if (!perf) perf = &nothing;
-  json_put_head(&writer, root);
-  put_base(&writer, root);
-  put_uses(&writer, root);
-  json_put_items(&writer, root, "advice", true);
-  json_put_items(&writer, root, "rejected", false);
-  hr__json_count(json, root, "runs", hr__runner_runs(advice->runner));
-  cJSON *notes = hr__json_array(json, root, "notes");
-  hr__json_notes(json, notes, &advice->config.scenario->notes);
-  hr__json_notes(json, notes, &advice->config.trace->notes);
-  hr__json_notes(json, notes, &advice->notes);
-  cJSON *inner = hr__json_object(json, root, "perf");
-  hr__json_number(json, inner, "load_s", perf->load_s);
-  hr__json_number(json, inner, "sim_s", perf->sim_s);
-  hr__json_count(json, inner, "threads", advice->config.n_threads);
-  hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
-  return hr__json_write(json, root, path, error);
+  json_put_head(&json, root, advice);
+  put_base(&json, root, advice);
+  put_uses(&json, root, advice);
+  json_put_items(&json, root, "advice", advice, true);
+  json_put_items(&json, root, "rejected", advice, false);
+  hr__json_count(&json, root, "runs", hr__runner_runs(advice->runner));
+  hr__json_all_notes(&json, root, advice->config.scenario, advice->config.trace, &advice->notes);
+  hr__json_runs_perf(&json, root, perf, advice->config.n_threads);
+  return hr__json_write(&json, root, path, error);
 }

@@ -115,6 +115,8 @@ struct hr__proposal {
   uint32_t stricter;  /* index of the proposal with the catalogue's GPU speeds; HR_NONE: not run with them */
   unsigned figure; /* the metric that decides: HR__A_MONTHLY, HR__A_ETTR, HR__A_ENERGY or, for the wait, HR__A_GROUPS */
   char objection[200]; /* a reason, known without runs, not to advise the proposal; "": none */
+  bool
+      out_of_memory; /* an override or an assumption could not be added; hr__proposal_load and hr__proposal_keep fail */
   /* Results of the runs: */
   bool advised;
   char reason[300];                /* why the proposal is not advised */
@@ -193,14 +195,11 @@ static inline void hr__proposal_finish(struct hr__proposal *proposal) {
 }
 
 /* Adds an override, a formatted text "path=value". */
-enum hr_status hr__proposal_set(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...)
-    HR_PRINTF(3, 4);
-/* Adds the override "path=value". Takes ownership of the value. Returns HR_NO_MEMORY if the value is NULL. */
-enum hr_status hr__proposal_set_json(struct hr__proposal *proposal, const char *path, cJSON *value,
-                                     struct hr_error *error);
+void hr__proposal_set(struct hr__proposal *proposal, const char *format, ...) HR_PRINTF(2, 3);
+/* Adds the override "path=value". Takes ownership of the value, which is NULL when out of memory. */
+void hr__proposal_set_json(struct hr__proposal *proposal, const char *path, cJSON *value);
 /* Adds an assumption, a formatted text. */
-enum hr_status hr__proposal_assume(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...)
-    HR_PRINTF(3, 4);
+void hr__proposal_assume(struct hr__proposal *proposal, const char *format, ...) HR_PRINTF(2, 3);
 /* Adds the proposal to the runner. If its scenario cannot be loaded or run: adds a note, sets `candidate` to HR_NONE
    and returns HR_OK. */
 enum hr_status hr__proposal_load(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error);

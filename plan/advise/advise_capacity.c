@@ -101,22 +101,17 @@ static double daly_s(double write_s, double life_s) {
 
 /* Adds overrides that make the policy acquire elastic nodes only when they are needed. Adds nothing if the policy
    already does so. `spot`: the policy also acquires spot nodes. */
-static enum hr_status manage_elastic(const struct hr_advice *advice, struct hr__proposal *proposal, bool spot,
-                                     struct hr_error *error) {
+static void manage_elastic(const struct hr_advice *advice, struct hr__proposal *proposal, bool spot) {
   const struct hr_policy_choice *policy = &advice->config.scenario->policy;
-  if (!advice->has_market_rule) return HR_OK;
-  for (size_t i = 0; i < policy->n_params; i++) {
+  for (size_t i = 0; i < policy->n_params && advice->has_market_rule; i++) {
     char buffer[32];
     const char *key = policy->ops->params[i].key, *value = hr_policy_choice_text(policy, i, buffer);
-    enum hr_status status = HR_OK;
     if (strcmp(key, "placement") == 0 && strcmp(value, "pool") == 0)
-      status = hr__proposal_set(proposal, error, "policy.placement=best-fit");
+      hr__proposal_set(proposal, "policy.placement=best-fit");
     else if (strcmp(key, "market") == 0 &&
              (strcmp(value, "static") == 0 || (spot && strcmp(value, "on-demand-only") == 0)))
-      status = hr__proposal_set(proposal, error, "policy.market=%s", spot ? "spot-first" : "on-demand-only");
-    if (status != HR_OK) return status;
+      hr__proposal_set(proposal, "policy.market=%s", spot ? "spot-first" : "on-demand-only");
   }
-  return HR_OK;
 }
 
 /* ---- Checkpoints: the change ----------------------------------------------------------------------- */
@@ -158,24 +153,19 @@ static enum hr_status propose_checkpoints(struct hr_advice *advice, uint32_t cla
   snprintf(proposal.to, sizeof proposal.to, "every %s (young-daly)",
            hr__duration_text(daly_s(write_s > 0 ? write_s : spot->write_s, spot->life_s), text));
   snprintf(path, sizeof path, "classes.%s", name);
-  enum hr_status status = hr__proposal_set_json(&proposal, path, class_entry(advice, name, write_s), error);
-  if (status == HR_OK && write_s > 0)
-    status = hr__proposal_assume(
-        &proposal, error, "a checkpoint takes %.0f s, since neither its size nor its write time is known", write_s);
-  if (status == HR_OK)
-    status =
-        hr__proposal_assume(&proposal, error, "jobs of the class are interrupted every %s h on average in pool %.100s",
-                            hours_text(spot->life_s, text), hr__advice_pool(advice, spot->pool)->name);
-  if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
-  hr__proposal_finish(&proposal);
-  return status;
+  hr__proposal_set_json(&proposal, path, class_entry(advice, name, write_s));
+  if (write_s > 0)
+    hr__proposal_assume(&proposal, "a checkpoint takes %.0f s, since neither its size nor its write time is known",
+                        write_s);
+  hr__proposal_assume(&proposal, "jobs of the class are interrupted every %s h on average in pool %.100s",
+                      hours_text(spot->life_s, text), hr__advice_pool(advice, spot->pool)->name);
+  return hr__proposal_keep(advice, &proposal, error);
 }
 
-static enum hr_status note_checkpoints(struct hr_advice *advice, struct hr_error *error, uint32_t class_,
-                                       const char *text) {
-  return hr_notes_add(&advice->notes, "checkpoints of %s: %s", hr__advice_class_text(class_), text) == HR_OK
-             ? HR_OK
-             : hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
+static enum hr_status note(struct hr_advice *advice, struct hr_error *error, const char *what, uint32_t class_,
+                           const char *text) {
+  bool added = hr_notes_add(&advice->notes, "%s %s: %s", what, hr__advice_class_text(class_), text) == HR_OK;
+  return added ? HR_OK : hr__advice_no_memory(error);
 }
 
 static enum hr_status advise_class(struct hr_advice *advice, uint32_t class_, struct hr_error *error) {
@@ -183,14 +173,15 @@ static enum hr_status advise_class(struct hr_advice *advice, uint32_t class_, st
   struct spot_use spot = find_spot(advice, class_);
   if (spot.pool == HR_NONE) return HR_OK;
   if (hr__run_profile_use(&advice->profile, class_, spot.pool)->own_checkpoints)
-    return note_checkpoints(advice, error, class_, "jobs have intervals in the trace, which override the scenario's");
+    return note(advice, error, "checkpoints of", class_,
+                "jobs have intervals in the trace, which override the scenario's");
   if (spec->checkpoint == HR_CHECKPOINT_NONE) {
     if (spot.lost_h <= 0) return HR_OK;
     return propose_checkpoints(advice, class_, &spot, "no checkpoints", spot.write_s > 0 ? 0 : assumed_write_s, error);
   }
   if (spec->checkpoint != HR_CHECKPOINT_INTERVAL) return HR_OK;
   if (spot.write_s <= 0)
-    return note_checkpoints(advice, error, class_, "writing takes no time, so no interval is too short");
+    return note(advice, error, "checkpoints of", class_, "writing takes no time, so no interval is too short");
   double interval_s = (double)spec->interval_us / (double)HR_SECOND_US, best_s = daly_s(spot.write_s, spot.life_s);
   char from[100], text[HR__NUMBER_BYTES];
   snprintf(from, sizeof from, "every %s", hr__duration_text(interval_s, text));
@@ -315,26 +306,22 @@ static cJSON *spot_entry(const struct hr_advice *advice, uint32_t class_, uint32
 
 /* ---- Spot capacity: the change --------------------------------------------------------------------- */
 
-static enum hr_status assume_spot(const struct hr_advice *advice, const struct spot_model *spot_model,
-                                  struct hr__proposal *proposal, struct hr_error *error) {
-  enum hr_status status;
+static void assume_spot(const struct hr_advice *advice, const struct spot_model *spot_model,
+                        struct hr__proposal *proposal) {
   if (spot_model->preset)
-    status = hr__proposal_assume(proposal, error, "nodes are interrupted as in the catalogue's preset %s (%s)",
-                                 spot_model->preset->name, spot_model->preset->status);
+    hr__proposal_assume(proposal, "nodes are interrupted as in the catalogue's preset %s (%s)",
+                        spot_model->preset->name, spot_model->preset->status);
   else
-    status = hr__proposal_assume(proposal, error, "spot nodes are available and interrupted as in pool %.100s",
-                                 cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(spot_model->like, "name")));
-  if (status == HR_OK && spot_model->price_share > 0)
-    status = hr__proposal_assume(proposal, error, "a spot GPU-hour costs %.3g of the on-demand price%s",
-                                 spot_model->price_share,
-                                 !spot_model->preset                 ? ", as in that pool"
-                                 : spot_model->preset->discount >= 0 ? ", by the preset"
-                                                                     : ", a default, since the discount is unknown");
-  if (status == HR_OK && !advice->managed)
-    status = hr__proposal_assume(proposal, error,
-                                 "the policy then also acquires on-demand nodes only when needed, which causes "
-                                 "part of the difference");
-  return status;
+    hr__proposal_assume(proposal, "spot nodes are available and interrupted as in pool %.100s",
+                        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(spot_model->like, "name")));
+  if (spot_model->price_share > 0)
+    hr__proposal_assume(proposal, "a spot GPU-hour costs %.3g of the on-demand price%s", spot_model->price_share,
+                        !spot_model->preset                 ? ", as in that pool"
+                        : spot_model->preset->discount >= 0 ? ", by the preset"
+                                                            : ", a default, since the discount is unknown");
+  if (!advice->managed)
+    hr__proposal_assume(proposal, "the policy then also acquires on-demand nodes only when needed, which causes "
+                                  "part of the difference");
 }
 
 static enum hr_status propose_spot(struct hr_advice *advice, uint32_t class_, uint32_t pool,
@@ -347,12 +334,10 @@ static enum hr_status propose_spot(struct hr_advice *advice, uint32_t class_, ui
   snprintf(proposal.to, sizeof proposal.to, "up to %u spot node%s, else on-demand", (unsigned)spec->nodes,
            spec->nodes == 1 ? "" : "s");
   snprintf(path, sizeof path, "cluster.pools.%u", (unsigned)advice->config.scenario->cluster.n_pools);
-  enum hr_status status = hr__proposal_set_json(&proposal, path, spot_entry(advice, class_, pool, spot_model), error);
-  if (status == HR_OK) status = manage_elastic(advice, &proposal, true, error);
-  if (status == HR_OK) status = assume_spot(advice, spot_model, &proposal, error);
-  if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
-  hr__proposal_finish(&proposal);
-  return status;
+  hr__proposal_set_json(&proposal, path, spot_entry(advice, class_, pool, spot_model));
+  manage_elastic(advice, &proposal, true);
+  assume_spot(advice, spot_model, &proposal);
+  return hr__proposal_keep(advice, &proposal, error);
 }
 
 /* Returns the reason for not trying spot nodes for a class; NULL: they are tried. */
@@ -379,10 +364,7 @@ static enum hr_status advise_use(struct hr_advice *advice, uint32_t class_, uint
       why = "neither a pool nor a catalogue preset describes the spot interruptions of its provider";
   }
   if (!why) return propose_spot(advice, class_, pool, &spot_model, error);
-  return hr_notes_add(&advice->notes, "spot nodes were not tried for %s: %s", hr__advice_class_text(class_), why) ==
-                 HR_OK
-             ? HR_OK
-             : hr__advice_no_memory(error);
+  return note(advice, error, "spot nodes were not tried for", class_, why);
 }
 
 static enum hr_status advise_spot(struct hr_advice *advice, struct hr_error *error) {
@@ -460,19 +442,17 @@ static cJSON *on_demand_entry(const struct node_search *search, uint32_t nodes, 
   return NULL;
 }
 
-static enum hr_status add_on_demand(const struct node_search *search, uint32_t nodes, struct hr__proposal *proposal,
-                                    struct hr_error *error) {
+static void add_on_demand(const struct node_search *search, uint32_t nodes, struct hr__proposal *proposal) {
   char path[60];
   const char *like;
   double boot = boot_s(search->advice, &like);
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
   snprintf(path, sizeof path, "cluster.pools.%u", (unsigned)search->advice->config.scenario->cluster.n_pools);
-  enum hr_status status = hr__proposal_set_json(proposal, path, on_demand_entry(search, nodes, boot), error);
-  if (status == HR_OK) status = manage_elastic(search->advice, proposal, false, error);
-  if (status != HR_OK) return status;
-  return hr__proposal_assume(proposal, error, "on-demand nodes cost $%.6g per GPU-hour and boot in %.6g s%s%s",
-                             (double)market->on_demand_uusd_h / 1e6, boot,
-                             like ? ", as in pool " : ", since no pool has a boot time", like ? like : "");
+  hr__proposal_set_json(proposal, path, on_demand_entry(search, nodes, boot));
+  manage_elastic(search->advice, proposal, false);
+  hr__proposal_assume(proposal, "on-demand nodes cost $%.6g per GPU-hour and boot in %.6g s%s%s",
+                      (double)market->on_demand_uusd_h / 1e6, boot,
+                      like ? ", as in pool " : ", since no pool has a boot time", like ? like : "");
 }
 
 static const char *why_none_added(const struct node_search *search) {
@@ -484,8 +464,7 @@ static const char *why_none_added(const struct node_search *search) {
 
 /* ---- Idle reservations: number of nodes ------------------------------------------------------------ */
 
-static enum hr_status make_proposal(const struct node_search *search, uint32_t nodes, struct hr__proposal *proposal,
-                                    struct hr_error *error) {
+static void make_proposal(const struct node_search *search, uint32_t nodes, struct hr__proposal *proposal) {
   const struct hr_pool_spec *spec = hr__advice_pool(search->advice, search->pool);
   hr__proposal_init(proposal, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, search->pool);
   snprintf(proposal->from, sizeof proposal->from, "%u %s node%s", (unsigned)spec->nodes,
@@ -494,12 +473,11 @@ static enum hr_status make_proposal(const struct node_search *search, uint32_t n
   if (search->add)
     snprintf(proposal->to + used, sizeof proposal->to - (size_t)used, " and up to %u on-demand",
              (unsigned)(spec->nodes - nodes));
-  enum hr_status status =
-      hr__proposal_set(proposal, error, "cluster.pools.%u.nodes=%u", (unsigned)search->pool, (unsigned)nodes);
-  if (status == HR_OK && search->add) status = add_on_demand(search, spec->nodes - nodes, proposal, error);
-  if (status == HR_OK && !search->add && search->beside == HR_NONE)
-    status = hr__proposal_assume(proposal, error, "no on-demand nodes are added: %s", why_none_added(search));
-  return status;
+  hr__proposal_set(proposal, "cluster.pools.%u.nodes=%u", (unsigned)search->pool, (unsigned)nodes);
+  if (search->add)
+    add_on_demand(search, spec->nodes - nodes, proposal);
+  else if (search->beside == HR_NONE)
+    hr__proposal_assume(proposal, "no on-demand nodes are added: %s", why_none_added(search));
 }
 
 /* Runs the pool with `nodes` nodes and few replications. The proposal becomes the best one if it is the first one, or
@@ -510,8 +488,8 @@ static enum hr_status try_nodes(struct node_search *search, uint32_t nodes, stru
   struct hr__interval interval;
   char reason[300];
   uint32_t count = advice->n_replications < SCREENING ? advice->n_replications : SCREENING;
-  enum hr_status status = make_proposal(search, nodes, &proposal, error);
-  if (status == HR_OK) status = hr__proposal_load(advice, &proposal, error);
+  make_proposal(search, nodes, &proposal);
+  enum hr_status status = hr__proposal_load(advice, &proposal, error);
   search->trials++;
   if (status == HR_OK && proposal.candidate != HR_NONE)
     status = hr__advice_run(advice, &proposal.candidate, 1, count, error);
@@ -612,10 +590,8 @@ static enum hr_status advise_release(struct hr_advice *advice, struct hr_error *
   hr__proposal_init(&proposal, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, pool);
   snprintf(proposal.from, sizeof proposal.from, "elastic nodes kept while idle");
   snprintf(proposal.to, sizeof proposal.to, "acquired on demand, released when idle");
-  enum hr_status status = manage_elastic(advice, &proposal, any_spot, error);
-  if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
-  hr__proposal_finish(&proposal);
-  return status;
+  manage_elastic(advice, &proposal, any_spot);
+  return hr__proposal_keep(advice, &proposal, error);
 }
 
 static enum hr_status advise_idle(struct hr_advice *advice, struct hr_error *error) {
@@ -652,14 +628,6 @@ static void path_of(const struct hr_advice *advice, uint32_t pool, const char *o
     snprintf(path, size, "cluster.%s.%s", object, key);
 }
 
-/* Keeps the proposal, or discards it after an error. */
-static enum hr_status keep(struct hr_advice *advice, struct hr__proposal *proposal, enum hr_status status,
-                           struct hr_error *error) {
-  if (status == HR_OK) return hr__proposal_keep(advice, proposal, error);
-  hr__proposal_finish(proposal);
-  return status;
-}
-
 /* ---- Reliability: spares ---------------------------------------------------------------------------- */
 
 static uint32_t spares_for(uint32_t nodes, double down_share) {
@@ -681,12 +649,11 @@ static enum hr_status advise_spares(struct hr_advice *advice, uint32_t pool, str
   snprintf(proposal.from, sizeof proposal.from, "%u of %u nodes spare", (unsigned)now, (unsigned)spec->nodes);
   snprintf(proposal.to, sizeof proposal.to, "%u spare", (unsigned)best);
   path_of(advice, pool, "faults", "spares", path, sizeof path);
-  enum hr_status status = hr__proposal_set(&proposal, error, "%s=%u", path, (unsigned)best);
-  if (status == HR_OK)
-    status = hr__proposal_assume(
-        &proposal, error, "a node is out of order for %.3g %% of the time, so that %u spares suffice for %.4g %%",
-        100 * profile->down_share, (unsigned)best, 100 * enough);
-  return keep(advice, &proposal, status, error);
+  hr__proposal_set(&proposal, "%s=%u", path, (unsigned)best);
+  hr__proposal_assume(&proposal,
+                      "a node is out of order for %.3g %% of the time, so that %u spares suffice for %.4g %%",
+                      100 * profile->down_share, (unsigned)best, 100 * enough);
+  return hr__proposal_keep(advice, &proposal, error);
 }
 
 /* ---- Reliability: bad nodes ------------------------------------------------------------------------- */
@@ -717,12 +684,10 @@ static enum hr_status advise_bad_nodes(struct hr_advice *advice, uint32_t pool, 
   proposal.figure = HR__A_ETTR;
   snprintf(proposal.from, sizeof proposal.from, "jobs return to nodes that have failed under them");
   snprintf(proposal.to, sizeof proposal.to, "the last %d such nodes are excluded for a job", EXCLUDED_NODES);
-  enum hr_status status = hr__proposal_set(&proposal, error, "policy.exclude_nodes=%d", EXCLUDED_NODES);
-  if (status == HR_OK)
-    status = hr__proposal_assume(&proposal, error,
-                                 "a node of the pool has stopped %u jobs in the first replication, the mean node %.3g",
-                                 (unsigned)profile->most_failures, mean);
-  return keep(advice, &proposal, status, error);
+  hr__proposal_set(&proposal, "policy.exclude_nodes=%d", EXCLUDED_NODES);
+  hr__proposal_assume(&proposal, "a node of the pool has stopped %u jobs in the first replication, the mean node %.3g",
+                      (unsigned)profile->most_failures, mean);
+  return hr__proposal_keep(advice, &proposal, error);
 }
 
 /* ---- Reliability: power limits ---------------------------------------------------------------------- */
@@ -758,12 +723,11 @@ static enum hr_status advise_power_cap(struct hr_advice *advice, uint32_t pool, 
   snprintf(proposal.from, sizeof proposal.from, "GPUs of up to %.5g W", spec->power->gpu_max_w);
   snprintf(proposal.to, sizeof proposal.to, "a limit of %.5g W", best.limit_w);
   path_of(advice, pool, "power", "gpu_cap_w", path, sizeof path);
-  enum hr_status status = hr__proposal_set(&proposal, error, "%s=%.10g", path, best.limit_w);
-  if (status == HR_OK)
-    status = hr__proposal_assume(
-        &proposal, error, "at this limit, work takes %.4g times as long with at most %.4g of the power of the GPUs",
-        best.time_ratio, best.power_ratio);
-  return keep(advice, &proposal, status, error);
+  hr__proposal_set(&proposal, "%s=%.10g", path, best.limit_w);
+  hr__proposal_assume(&proposal,
+                      "at this limit, work takes %.4g times as long with at most %.4g of the power of the GPUs",
+                      best.time_ratio, best.power_ratio);
+  return hr__proposal_keep(advice, &proposal, error);
 }
 
 enum hr_status hr__advise_reliability(struct hr_advice *advice, struct hr_error *error) {

@@ -264,42 +264,42 @@ HR__NAME_FUNCTION(hr_advice_kind_name, enum hr_advice_kind, HR_ADVICE_TABLE)
 /* ---- Proposals: overrides --------------------------------------------------------------------------- */
 
 /* Takes ownership of the text. */
-static enum hr_status add_text(struct hr__texts *texts, char *text, struct hr_error *error) {
-  if (!text || !HR__ARRAY_HAS_ROOM(texts->at, texts->count, texts->capacity)) {
-    free(text);
-    return hr__advice_no_memory(error);
+static void add_override(struct hr__proposal *proposal, char *text) {
+  struct hr__texts *set = &proposal->set;
+  if (text && HR__ARRAY_HAS_ROOM(set->at, set->count, set->capacity)) {
+    set->at[set->count++] = text;
+    return;
   }
-  texts->at[texts->count++] = text;
-  return HR_OK;
+  free(text);
+  proposal->out_of_memory = true;
 }
 
-enum hr_status hr__proposal_set(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...) {
+void hr__proposal_set(struct hr__proposal *proposal, const char *format, ...) {
   char text[400];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  return add_text(&proposal->set, strdup(text), error);
+  add_override(proposal, strdup(text));
 }
 
-enum hr_status hr__proposal_set_json(struct hr__proposal *proposal, const char *path, cJSON *value,
-                                     struct hr_error *error) {
+void hr__proposal_set_json(struct hr__proposal *proposal, const char *path, cJSON *value) {
   char *json = value ? cJSON_PrintUnformatted(value) : NULL;
   size_t size = strlen(path) + 2 + (json ? strlen(json) : 0);
   char *text = json ? malloc(size) : NULL;
   if (text) snprintf(text, size, "%s=%s", path, json);
   cJSON_free(json);
   cJSON_Delete(value);
-  return add_text(&proposal->set, text, error);
+  add_override(proposal, text);
 }
 
-enum hr_status hr__proposal_assume(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...) {
+void hr__proposal_assume(struct hr__proposal *proposal, const char *format, ...) {
   char text[600];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  return hr_notes_add(&proposal->assumed, "%s", text) == HR_OK ? HR_OK : hr__advice_no_memory(error);
+  if (hr_notes_add(&proposal->assumed, "%s", text) != HR_OK) proposal->out_of_memory = true;
 }
 
 /* ---- Proposals: loading ----------------------------------------------------------------------------- */
@@ -314,6 +314,7 @@ static bool changes_policy(const struct hr__proposal *proposal) {
 
 enum hr_status hr__proposal_load(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error) {
   struct hr_error inner = {0};
+  if (proposal->out_of_memory) return hr__advice_no_memory(error);
   enum hr_status status =
       hr__runner_add_candidate(advice->runner, (const char *const *)proposal->set.at, proposal->set.count,
                                advice->environment, &proposal->candidate, &inner);
@@ -328,7 +329,8 @@ enum hr_status hr__proposal_load(struct hr_advice *advice, struct hr__proposal *
 
 enum hr_status hr__proposal_keep(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error) {
   enum hr_status status = proposal->candidate == HR_NONE ? hr__proposal_load(advice, proposal, error) : HR_OK;
-  if (status == HR_OK && !HR__ARRAY_HAS_ROOM(advice->proposals, advice->n_proposals, advice->proposal_capacity))
+  if (status == HR_OK && (proposal->out_of_memory ||
+                          !HR__ARRAY_HAS_ROOM(advice->proposals, advice->n_proposals, advice->proposal_capacity)))
     status = hr__advice_no_memory(error);
   if (status == HR_OK && proposal->candidate != HR_NONE)
     advice->proposals[advice->n_proposals++] = *proposal;
@@ -419,43 +421,51 @@ static const char *goal_value_text(const struct hr_advice *advice, size_t goal, 
   return hr__metric_text(hr__metric_rows[metric].unit, value, buffer);
 }
 
+/* The question whether a proposal serves jobs as well as the unchanged scenario. `reason` receives the answer if not.
+ */
+struct service {
+  const struct hr_advice *advice;
+  uint32_t candidate, replications;
+  char *reason;
+  size_t size;
+};
+
 /* Whether no goal is missed by more than in the unchanged scenario. A goal that the unchanged scenario meets must still
    be met. */
-static bool keeps_goals(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
-                        size_t size) {
+static bool keeps_goals(const struct service *service) {
+  const struct hr_advice *advice = service->advice;
   char text[2][HR__METRIC_BYTES];
   for (size_t i = 0; i < advice->goals.n_goals; i++) {
     const struct hr__goal *goal = &advice->goals.goals[i];
-    struct hr_advice_metric value = hr__advice_goal(advice, candidate, i, replications);
+    struct hr_advice_metric value = hr__advice_goal(advice, service->candidate, i, service->replications);
     double before = hr__goal_violation(goal, value.before), after = hr__goal_violation(goal, value.after);
     if (after <= before + 1e-12) continue;
-    snprintf(reason, size, "it misses the goal %.150s: %s, today %s", goal->text,
+    snprintf(service->reason, service->size, "it misses the goal %.150s: %s, today %s", goal->text,
              goal_value_text(advice, i, value.after, text[0]), goal_value_text(advice, i, value.before, text[1]));
     return false;
   }
   return true;
 }
 
-static bool completes_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
-                            char *reason, size_t size) {
-  struct hr_advice_metric done =
-      hr__advice_metric(advice, candidate, hr__advice_group_metric(advice, class_, HR__A_COMPLETED), replications);
-  if (done.after < done.before - 1e-9) {
-    snprintf(reason, size, "%.2f %% of %s complete, before %.2f %%", 100 * done.after, hr__advice_class_text(class_),
-             100 * done.before);
-    return false;
-  }
-  return true;
+static struct hr_advice_metric group_metric(const struct service *service, uint32_t class_, unsigned metric) {
+  return hr__advice_metric(service->advice, service->candidate,
+                           hr__advice_group_metric(service->advice, class_, metric), service->replications);
 }
 
-static bool waits_of_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
-                           char *reason, size_t size) {
-  struct hr_advice_metric wait =
-      hr__advice_metric(advice, candidate, hr__advice_group_metric(advice, class_, HR__A_WAIT), replications);
+static bool completes_group(const struct service *service, uint32_t class_) {
+  struct hr_advice_metric done = group_metric(service, class_, HR__A_COMPLETED);
+  if (!(done.after < done.before - 1e-9)) return true;
+  snprintf(service->reason, service->size, "%.2f %% of %s complete, before %.2f %%", 100 * done.after,
+           hr__advice_class_text(class_), 100 * done.before);
+  return false;
+}
+
+static bool waits_of_group(const struct service *service, uint32_t class_) {
+  struct hr_advice_metric wait = group_metric(service, class_, HR__A_WAIT);
   char text[2][HR__NUMBER_BYTES];
   if (wait.after <= wait.before + fmax(HR_ADVISE_WAIT_S, HR_ADVISE_WAIT_SHARE * wait.before)) return true;
   if (isnan(wait.before) || isnan(wait.after)) return true;
-  snprintf(reason, size, "the p95 wait of %s grows from %s to %s", hr__advice_class_text(class_),
+  snprintf(service->reason, service->size, "the p95 wait of %s grows from %s to %s", hr__advice_class_text(class_),
            hr__duration_text(wait.before, text[0]), hr__duration_text(wait.after, text[1]));
   return false;
 }
@@ -468,21 +478,17 @@ static bool goals_bound_completion(const struct hr_advice *advice) {
   return false;
 }
 
-static bool serves_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
-                         char *reason, size_t size) {
-  bool by_goals = advice->goals.n_goals > 0;
-  if ((!by_goals || !goals_bound_completion(advice)) &&
-      !completes_group(advice, candidate, class_, replications, reason, size))
-    return false;
-  return by_goals || waits_of_group(advice, candidate, class_, replications, reason, size);
+static bool serves_group(const struct service *service, uint32_t class_) {
+  if (!goals_bound_completion(service->advice) && !completes_group(service, class_)) return false;
+  return service->advice->goals.n_goals > 0 || waits_of_group(service, class_);
 }
 
 bool hr__advice_serves(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
                        size_t size) {
+  const struct service service = {advice, candidate, replications, reason, size};
   for (uint32_t i = 0; i < HR_N_CLASSES; i++)
-    if (advice->class_at[i] != HR_NONE && !serves_group(advice, candidate, i, replications, reason, size)) return false;
-  return serves_group(advice, candidate, HR_N_CLASSES, replications, reason, size) &&
-         keeps_goals(advice, candidate, replications, reason, size);
+    if (advice->class_at[i] != HR_NONE && !serves_group(&service, i)) return false;
+  return serves_group(&service, HR_N_CLASSES) && keeps_goals(&service);
 }
 
 /* ---- GPU types -------------------------------------------------------------------------------------- */
@@ -694,9 +700,8 @@ static cJSON *other_classes(const struct hr_advice *advice, const struct gpu_que
 
 /* Adds a pool for the class, and restricts the old pool to the other classes. A fixed old pool loses as many GPUs as
    the new pool has. */
-static enum hr_status set_beside(const struct hr_advice *advice, const struct gpu_question *question,
-                                 const struct gpu_option *option, struct hr__proposal *proposal,
-                                 struct hr_error *error) {
+static void set_beside(const struct hr_advice *advice, const struct gpu_question *question,
+                       const struct gpu_option *option, struct hr__proposal *proposal) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
   uint64_t all = (uint64_t)spec->nodes * spec->gpus_per_node;
   uint64_t peak = (hr__run_profile_use(&advice->profile, question->class_, question->pool)->peak_milli + 999) / 1000;
@@ -704,22 +709,19 @@ static enum hr_status set_beside(const struct hr_advice *advice, const struct gp
   uint64_t moved = elastic || peak > all ? all : peak, left = (all - moved) / spec->gpus_per_node;
   char path[60];
   snprintf(path, sizeof path, "cluster.pools.%u", (unsigned)advice->config.scenario->cluster.n_pools);
-  enum hr_status status = hr__proposal_set_json(proposal, path, typed_entry(advice, question, option, moved), error);
+  hr__proposal_set_json(proposal, path, typed_entry(advice, question, option, moved));
   snprintf(path, sizeof path, "cluster.pools.%u.classes", (unsigned)question->pool);
-  if (status == HR_OK) status = hr__proposal_set_json(proposal, path, other_classes(advice, question), error);
-  if (status == HR_OK && !elastic)
-    status = hr__proposal_set(proposal, error, "cluster.pools.%u.nodes=%u", (unsigned)question->pool, (unsigned)left);
-  return status;
+  hr__proposal_set_json(proposal, path, other_classes(advice, question));
+  if (!elastic) hr__proposal_set(proposal, "cluster.pools.%u.nodes=%u", (unsigned)question->pool, (unsigned)left);
 }
 
-static enum hr_status set_in_place(const struct hr_advice *advice, const struct gpu_question *question,
-                                   const struct gpu_option *option, struct hr__proposal *proposal,
-                                   struct hr_error *error) {
+static void set_in_place(const struct hr_advice *advice, const struct gpu_question *question,
+                         const struct gpu_option *option, struct hr__proposal *proposal) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
   char path[60];
   snprintf(path, sizeof path, "cluster.pools.%u", (unsigned)question->pool);
-  return hr__proposal_set_json(
-      proposal, path, typed_entry(advice, question, option, (uint64_t)spec->nodes * spec->gpus_per_node), error);
+  uint64_t gpus = (uint64_t)spec->nodes * spec->gpus_per_node;
+  hr__proposal_set_json(proposal, path, typed_entry(advice, question, option, gpus));
 }
 
 /* ---- GPU types: assumptions ------------------------------------------------------------------------- */
@@ -733,38 +735,34 @@ static double speed_ratio(const struct hr_advice *advice, const char *gpu, const
   return a->fp16_tflops > 0 && b->fp16_tflops > 0 ? a->fp16_tflops / b->fp16_tflops : HR__UNKNOWN;
 }
 
-static enum hr_status assume_speed(const struct hr_advice *advice, const struct gpu_question *question,
-                                   const struct gpu_option *option, struct hr__proposal *proposal,
-                                   struct hr_error *error) {
+static void assume_speed(const struct hr_advice *advice, const struct gpu_question *question,
+                         const struct gpu_option *option, struct hr__proposal *proposal) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
-  const struct hr_speeds *speeds = hr__runner_scenario(advice->runner, proposal->candidate)->speeds;
   double ratio = speed_ratio(advice, option->gpu, spec->gpu);
   double share = (double)option->price_uusd_h / (double)spec->market.price_uusd_h;
   char known[100] = "";
-  if (speeds) return hr_speed_notes(advice->config.trace, speeds, &proposal->assumed, error);
   if (!isnan(ratio))
     snprintf(known, sizeof known, "; by the catalogue's dense FP16 TFLOPS it is %.3g times as fast", ratio);
-  return hr__proposal_assume(
-      proposal, error,
-      "speed assumed equal, since the scenario has no 'models': it saves per GPU-hour only if %s "
-      "is at least %.3g times as fast as %s%s",
-      option->gpu, share, spec->gpu ? spec->gpu : "the pool's GPUs", known);
+  hr__proposal_assume(proposal,
+                      "speed assumed equal, since the scenario has no 'models': it saves per GPU-hour only if %s "
+                      "is at least %.3g times as fast as %s%s",
+                      option->gpu, share, spec->gpu ? spec->gpu : "the pool's GPUs", known);
 }
 
 static enum hr_status assume(const struct hr_advice *advice, const struct gpu_question *question,
                              const struct gpu_option *option, struct hr__proposal *proposal, struct hr_error *error) {
-  enum hr_status status = assume_speed(advice, question, option, proposal, error);
-  if (status == HR_OK && question->typed)
-    status = hr__proposal_assume(proposal, error,
-                                 "%" PRIu64 " job starts in the pool name acceptable GPU types, which are respected",
-                                 question->typed);
-  if (status == HR_OK && question->unknown)
-    status = hr__proposal_assume(proposal, error, "jobs with unknown GPU memory are assumed to fit in %.4g GB",
-                                 option->mem_gb);
-  if (status != HR_OK) return status;
-  return hr__proposal_assume(proposal, error, "a GPU-hour of %s costs $%.6g (%s%.100s)", option->gpu,
-                             (double)option->price_uusd_h / 1e6, option->instance ? "catalogue: " : "pool ",
-                             option->instance ? option->instance->name : hr__advice_pool(advice, option->pool)->name);
+  const struct hr_speeds *speeds = hr__runner_scenario(advice->runner, proposal->candidate)->speeds;
+  enum hr_status status = speeds ? hr_speed_notes(advice->config.trace, speeds, &proposal->assumed, error) : HR_OK;
+  if (!speeds) assume_speed(advice, question, option, proposal);
+  if (question->typed)
+    hr__proposal_assume(proposal, "%" PRIu64 " job starts in the pool name acceptable GPU types, which are respected",
+                        question->typed);
+  if (question->unknown)
+    hr__proposal_assume(proposal, "jobs with unknown GPU memory are assumed to fit in %.4g GB", option->mem_gb);
+  hr__proposal_assume(proposal, "a GPU-hour of %s costs $%.6g (%s%.100s)", option->gpu,
+                      (double)option->price_uusd_h / 1e6, option->instance ? "catalogue: " : "pool ",
+                      option->instance ? option->instance->name : hr__advice_pool(advice, option->pool)->name);
+  return status;
 }
 
 /* Checks a proposal at the catalogue's GPU speeds if the scenario has no speeds. If all pools have the same GPU type,
@@ -790,18 +788,17 @@ static enum hr_status check_speed(struct hr_advice *advice, const struct gpu_que
                "by the catalogue's TFLOPS it is %.3g times as fast, at %.3g of the price", ratio, share);
     return HR_OK;
   }
-  struct hr__proposal with_speeds = {.set = proposal->set};
   cJSON *models = cJSON_CreateObject();
   if (!models || !hr__put_text(models, "reference", spec->gpu)) {
     cJSON_Delete(models);
     models = NULL;
   }
-  enum hr_status status = hr__proposal_set_json(&with_speeds, "models", models, error);
-  proposal->set = with_speeds.set;
-  if (status != HR_OK) return status;
+  hr__proposal_set_json(proposal, "models", models);
+  if (proposal->out_of_memory) return hr__advice_no_memory(error);
   struct hr_error inner = {0};
-  status = hr__runner_add_candidate(advice->runner, (const char *const *)proposal->set.at, proposal->set.count,
-                                    advice->environment, &proposal->stricter, &inner);
+  enum hr_status status =
+      hr__runner_add_candidate(advice->runner, (const char *const *)proposal->set.at, proposal->set.count,
+                               advice->environment, &proposal->stricter, &inner);
   free(proposal->set.at[--proposal->set.count]);
   if (status == HR_OK) return HR_OK;
   proposal->stricter = HR_NONE;
@@ -816,9 +813,11 @@ static enum hr_status propose(struct hr_advice *advice, const struct gpu_questio
   snprintf(proposal.from, sizeof proposal.from, "%.90s", spec->gpu ? spec->gpu : "untyped GPUs");
   snprintf(proposal.to, sizeof proposal.to, "%.90s%s%.90s", option->gpu, option->instance ? " on " : "",
            option->instance ? option->instance->name : "");
-  enum hr_status status = question->class_ == HR_N_CLASSES ? set_in_place(advice, question, option, &proposal, error)
-                                                           : set_beside(advice, question, option, &proposal, error);
-  if (status == HR_OK) status = hr__proposal_load(advice, &proposal, error);
+  if (question->class_ == HR_N_CLASSES)
+    set_in_place(advice, question, option, &proposal);
+  else
+    set_beside(advice, question, option, &proposal);
+  enum hr_status status = hr__proposal_load(advice, &proposal, error);
   if (status == HR_OK && proposal.candidate != HR_NONE) status = assume(advice, question, option, &proposal, error);
   if (status == HR_OK && proposal.candidate != HR_NONE)
     status = check_speed(advice, question, option, &proposal, error);

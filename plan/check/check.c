@@ -47,10 +47,6 @@ static const enum hr__metric service_metrics[] = {HR__M_SERVED,   HR__M_ATTAINME
                                                   HR__M_TPOT_P95, HR__M_E2E_P95,    HR__M_SERVING_COST};
 enum { N_SERVICE_METRICS = sizeof service_metrics / sizeof *service_metrics };
 
-static size_t count_groups(const struct hr_trace *trace) {
-  return (trace->class_ ? HR_N_CLASSES - 1 : 0) + (trace->tenant ? trace->tenants.count : 0);
-}
-
 static void put_group(struct hr__scoped_metric **at, enum hr__metric_scope of, const char *name) {
   for (size_t i = 0; i < N_GROUP_METRICS; i++) *(*at)++ = (struct hr__scoped_metric){group_metrics[i], of, name};
 }
@@ -59,7 +55,8 @@ static void put_group(struct hr__scoped_metric **at, enum hr__metric_scope of, c
 static struct hr__scoped_metric *list_metrics(const struct hr_trace *trace, const struct hr_services *services,
                                               size_t *count) {
   const uint32_t n_services = services ? services->count : 0;
-  *count = HR__N_METRICS + count_groups(trace) * N_GROUP_METRICS + (size_t)n_services * N_SERVICE_METRICS;
+  const size_t n_groups = (trace->class_ ? HR_N_CLASSES - 1 : 0) + (trace->tenant ? trace->tenants.count : 0);
+  *count = HR__N_METRICS + n_groups * N_GROUP_METRICS + (size_t)n_services * N_SERVICE_METRICS;
   struct hr__scoped_metric *metrics = calloc(*count, sizeof *metrics), *at = metrics;
   if (!metrics) return NULL;
   for (unsigned i = 0; i < HR__N_METRICS; i++) *at++ = (struct hr__scoped_metric){.id = (enum hr__metric)i};
@@ -104,18 +101,17 @@ static enum hr_metric_of part_of(const struct hr__scoped_metric *metric) {
 
 static bool add_all(const struct hr__scoped_metric *metrics, const double *values, size_t count,
                     struct hr_baseline_run *now) {
-  bool complete = true;
-  for (size_t i = 0; i < count && complete; i++)
-    complete = add_metric(now, metrics[i].id, part_of(&metrics[i]), metrics[i].name, values[i]);
-  return complete;
+  for (size_t i = 0; i < count; i++)
+    if (!add_metric(now, metrics[i].id, part_of(&metrics[i]), metrics[i].name, values[i])) return false;
+  return true;
 }
 
 static bool add_pools(const struct hr_cost_summary *costs, struct hr_baseline_run *now) {
-  bool complete = true;
-  for (size_t i = 0; costs && i < costs->by_pool.count && complete; i++)
-    complete = add_metric(now, HR__M_COST, HR_METRIC_OF_POOL, costs->by_pool.line[i].name,
-                          (double)costs->by_pool.line[i].uusd / 1e6);
-  return complete;
+  for (size_t i = 0; costs && i < costs->by_pool.count; i++)
+    if (!add_metric(now, HR__M_COST, HR_METRIC_OF_POOL, costs->by_pool.line[i].name,
+                    (double)costs->by_pool.line[i].uusd / 1e6))
+      return false;
+  return true;
 }
 
 static enum hr_status metrics_of_run(const struct hr__one_run *run, const struct hr_trace *trace,
@@ -297,10 +293,6 @@ static bool compare_metrics(struct hr__check_case *item, const struct hr__allowa
 
 /* ---- Differences of starts -------------------------------------------------------------------------- */
 
-static bool same_start(const struct hr__job_start *a, const struct hr__job_start *b) {
-  return a->wait_s == b->wait_s;
-}
-
 /* The earlier of two starts of a job, in seconds of simulated time; HR_NEVER_US if both are HR_NEVER_US. */
 static int64_t earlier_s(int64_t submit_us, const struct hr__job_start *a, const struct hr__job_start *b) {
   int64_t wait_s = a->wait_s < b->wait_s ? a->wait_s : b->wait_s;
@@ -315,7 +307,7 @@ static uint32_t first_changed_start(const struct hr_result *result, const struct
   int64_t first_s = HR_NEVER_US;
   for (uint32_t job = 0; job < count; job++) {
     const struct hr__job_start now = hr__job_start_of(result, job);
-    if (same_start(&now, &before[job])) continue;
+    if (now.wait_s == before[job].wait_s) continue;
     int64_t at_s = earlier_s(result->trace->submit_us[job], &now, &before[job]);
     if (first != HR_NONE && at_s >= first_s) continue;
     first = job;
@@ -368,9 +360,7 @@ static char *block_text(const struct hr__decision_block *block, const struct hr_
   fputs(hr_event_name((enum hr_event_kind)block->kind), out);
   if (block->job.id != HR_NONE) fprintf(out, " of job %.100s", hr_trace_job_id(trace, block->job, id));
   fprintf(out, " at %s", hr__duration_text((double)block->at_us / 1e6, when));
-  if (fclose(out) == 0) return text;
-  free(text);
-  return NULL;
+  return hr__stream_text(out, &text);
 }
 
 static enum hr_status compare_decisions(struct hr__check_case *item, const struct hr_trace *trace,
@@ -390,16 +380,10 @@ static enum hr_status compare_decisions(struct hr__check_case *item, const struc
 
 /* ---- Verdict ---------------------------------------------------------------------------------------- */
 
-static size_t count_worse(const struct hr__check_case *item) {
-  size_t worse = 0;
-  for (size_t i = 0; i < item->n_changes; i++) worse += item->changes[i].verdict == HR__WORSE;
-  return worse;
-}
-
 static void set_verdict(struct hr__check_case *item) {
   bool by_digest = item->wants_digest && (item->other_digest || item->other_trace);
   bool same = !item->n_changes && !item->other_digest && !item->other_trace && !item->causes.count;
-  item->n_worse = count_worse(item);
+  for (size_t i = 0; i < item->n_changes; i++) item->n_worse += item->changes[i].verdict == HR__WORSE;
   if (by_digest || item->n_worse || item->n_missed)
     item->verdict = HR__CASE_FAILED;
   else
@@ -682,30 +666,12 @@ static void case_finish(struct hr__check_case *item) {
 
 /* ---- What a job waited for -------------------------------------------------------------------------- */
 
-static enum hr_status observe_wait(struct hr_replay *replay, struct hr_waits *waits, hr_job job, char **text,
-                                   struct hr_error *error) {
-  enum hr_status status = hr_replay_add(replay, hr_waits_observer(waits), error);
-  if (status == HR_OK) status = hr_replay_run(replay, error);
-  if (status != HR_OK) return status;
-  status = hr_waits_close(waits, replay->result);
-  int64_t submit_us = replay->config.trace->submit_us[job.id];
-  if (status == HR_OK && !hr__wait_sentence(waits, job, submit_us, text)) status = HR_NO_MEMORY;
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the check");
-}
-
 /* Repeats the run to find what the job of item->start waited for. */
 static enum hr_status find_wait(const struct hr_check *check, struct hr__check_case *item, struct hr_error *error) {
   const struct hr_trace *trace = check->traces[item->trace].trace;
   const struct hr_replay_config config = {.scenario = item->scenario, .trace = trace, .seed = item->scenario->seed};
-  const struct hr_waits_config watched = {.trace = trace, .watched = &item->start.id, .n_watched = 1};
-  struct hr_replay replay;
-  enum hr_status status = hr_replay_init(&replay, &config, error);
-  struct hr_waits *waits = status == HR_OK ? hr_waits_create(&watched) : NULL;
-  if (status == HR_OK && !waits) status = hr_fail(error, HR_NO_MEMORY, "out of memory for the check");
-  if (status == HR_OK) status = observe_wait(&replay, waits, item->start.id, &item->start.wait, error);
-  hr_waits_destroy(waits);
-  hr_replay_finish(&replay);
-  return status;
+  return hr__wait_explain(&config, item->start.id, trace->submit_us[item->start.id.id], "the check", &item->start.wait,
+                          error);
 }
 
 /* ---- One run ---------------------------------------------------------------------------------------- */

@@ -179,22 +179,13 @@ static void add_word(struct hr__decisions *decisions, uint64_t word) {
   decisions->digest = hr__digest_add(decisions->digest, word);
 }
 
-static void add_placement(struct hr__decisions *decisions, const struct hr_placement *placement) {
-  add_word(decisions, placement->pool.id);
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    const struct hr_slice *slice = &placement->slices[i];
-    add_word(decisions, (uint64_t)slice->node.id << 32 | slice->gpu_milli);
-    if (slice->gpus) add_word(decisions, slice->gpus);
-  }
-}
-
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__decisions *decisions = self;
   (void)view;
   if (event->kind >= HR_EVENT_START) count_decision(decisions, event);
   add_word(decisions, (uint64_t)event->at_us);
   add_word(decisions, (uint64_t)event->kind << 32 | event->job.id);
-  if (event->kind == HR_EVENT_START) add_placement(decisions, event->placement);
+  if (event->kind == HR_EVENT_START) decisions->digest = hr__digest_placement(decisions->digest, event->placement);
   if (event->pool.id != HR_NONE) add_word(decisions, (uint64_t)event->pool.id << 32 | event->node.id);
   if (decisions->n_blocks)
     decisions->blocks[decisions->n_blocks - 1].mark = decisions->digest & ((1u << MARK_BITS) - 1);

@@ -27,23 +27,19 @@ enum { ENCODED_LINE = 100, SENTENCE_BYTES = 900 };
 
 /* ---- Baseline: values ------------------------------------------------------------------------------- */
 
-/* The functions of this section return false when out of memory. */
-
-static bool put_text(FILE *out, const char *text) {
+static void put_text(struct hr__console *page, const char *text) {
   char *utf8 = hr__utf8_copy(text);
-  if (!utf8) return false;
-  fputc('"', out);
-  for (const unsigned char *at = (const unsigned char *)utf8; *at; at++) {
-    if (*at == '"' || *at == '\\')
-      fprintf(out, "\\%c", *at);
-    else if (*at < 0x20)
-      fprintf(out, "\\u%04x", *at);
+  if (!utf8) page->out_of_memory = true;
+  fputc('"', page->out);
+  for (const char *at = utf8; at && *at; at++) {
+    if (*at == '"' || *at == '\\') fputc('\\', page->out);
+    if ((unsigned char)*at < 0x20)
+      fprintf(page->out, "\\u%04x", *at);
     else
-      fputc(*at, out);
+      fputc(*at, page->out);
   }
-  fputc('"', out);
+  fputc('"', page->out);
   free(utf8);
-  return true;
 }
 
 static void put_value(FILE *out, const struct hr_baseline_metric *metric) {
@@ -51,11 +47,10 @@ static void put_value(FILE *out, const struct hr_baseline_metric *metric) {
   fprintf(out, "\"%s\": %s", metric->path, hr__decimal_text(metric->value, buffer));
 }
 
-static bool put_member(FILE *out, const char *key, const char *text) {
-  fprintf(out, "      \"%s\": ", key);
-  bool complete = put_text(out, text);
-  fputs(",\n", out);
-  return complete;
+static void put_member(struct hr__console *page, const char *key, const char *text) {
+  fprintf(page->out, "      \"%s\": ", key);
+  put_text(page, text);
+  fputs(",\n", page->out);
 }
 
 /* ---- Baseline: metrics ------------------------------------------------------------------------------ */
@@ -78,38 +73,26 @@ static size_t put_run_metrics(FILE *out, const struct hr_baseline_run *run) {
   return i;
 }
 
-static bool same_group(const struct hr_baseline_metric *a, const struct hr_baseline_metric *b) {
-  return a->of == b->of && strcmp(a->group, b->group) == 0;
-}
-
 /* Prints the metrics of one part (classes, tenants, pools or services), which starts at index `i`. Returns the index at
-   which the next part starts. Sets `*complete` to false when out of memory. */
-static size_t put_part(FILE *out, const struct hr_baseline_run *run, size_t i, bool *complete) {
+   which the next part starts. */
+static size_t put_part(struct hr__console *page, const struct hr_baseline_run *run, size_t i) {
 #define WORD(name, text) text,
   static const char *const parts[] = {HR_METRIC_OF_TABLE(WORD)};
 #undef WORD
   enum hr_metric_of of = run->metrics[i].of;
-  fprintf(out, ",\n      \"%s\": {", parts[of]);
+  fprintf(page->out, ",\n      \"%s\": {", parts[of]);
   for (size_t first = i; i < run->n_metrics && run->metrics[i].of == of; i++) {
-    bool same_line = i > first && same_group(&run->metrics[i - 1], &run->metrics[i]);
-    if (same_line) {
-      fputs(", ", out);
+    if (i > first && strcmp(run->metrics[i - 1].group, run->metrics[i].group) == 0) {
+      fputs(", ", page->out);
     } else {
-      fputs(i == first ? "\n        " : " },\n        ", out);
-      *complete = put_text(out, run->metrics[i].group) && *complete;
-      fputs(": { ", out);
+      fputs(i == first ? "\n        " : " },\n        ", page->out);
+      put_text(page, run->metrics[i].group);
+      fputs(": { ", page->out);
     }
-    put_value(out, &run->metrics[i]);
+    put_value(page->out, &run->metrics[i]);
   }
-  fputs(" }\n      }", out);
+  fputs(" }\n      }", page->out);
   return i;
-}
-
-static bool put_metrics(FILE *out, const struct hr_baseline_run *run) {
-  bool complete = true;
-  size_t i = put_run_metrics(out, run);
-  while (i < run->n_metrics) i = put_part(out, run, i, &complete);
-  return complete;
 }
 
 /* ---- Baseline: runs --------------------------------------------------------------------------------- */
@@ -121,16 +104,14 @@ static void put_encoded(FILE *out, const char *key, const char *text) {
   fputs(text[0] ? "\n      ]" : "]", out);
 }
 
-static bool put_inputs(FILE *out, const struct hr_baseline_run *run) {
-  bool complete = true;
-  fputs("      \"inputs\": {", out);
+static void put_inputs(struct hr__console *page, const struct hr_baseline_run *run) {
+  fputs("      \"inputs\": {", page->out);
   for (size_t i = 0; i < run->n_inputs; i++) {
-    fputs(i ? ", " : " ", out);
-    complete = put_text(out, run->inputs[i].name) && complete;
-    fprintf(out, ": \"%016" PRIx64 "\"", run->inputs[i].digest);
+    fputs(i ? ", " : " ", page->out);
+    put_text(page, run->inputs[i].name);
+    fprintf(page->out, ": \"%016" PRIx64 "\"", run->inputs[i].digest);
   }
-  fputs(" },\n", out);
-  return complete;
+  fputs(" },\n", page->out);
 }
 
 /* Writes seeds above 2^53 as text, since many JSON readers represent numbers as doubles. */
@@ -139,65 +120,63 @@ static void put_seed(FILE *out, uint64_t seed) {
   fprintf(out, "      \"seed\": %s%" PRIu64 "%s,\n", quote, seed, quote);
 }
 
-static bool put_samples(FILE *out, const struct hr_baseline_run *run) {
-  bool complete = true, first = true;
-  fputs(",\n      \"samples\": {", out);
+static void put_samples(struct hr__console *page, const struct hr_baseline_run *run) {
+  const char *separator = "\n        ";
+  fputs(",\n      \"samples\": {", page->out);
   for (size_t i = 0; i < run->n_metrics; i++) {
     const struct hr_baseline_metric *metric = &run->metrics[i];
     char label[HR__LABEL_BYTES], number[HR__NUMBER_BYTES];
     if (!metric->samples) continue;
-    fputs(first ? "\n        " : ",\n        ", out);
-    complete = put_text(out, hr__baseline_label(metric, label)) && complete;
+    fputs(separator, page->out);
+    put_text(page, hr__baseline_label(metric, label));
     for (uint32_t r = 0; r < metric->n_samples; r++)
-      fprintf(out, "%s%s", r ? ", " : ": [", hr__decimal_text(metric->samples[r], number));
-    fputc(']', out);
-    first = false;
+      fprintf(page->out, "%s%s", r ? ", " : ": [", hr__decimal_text(metric->samples[r], number));
+    fputc(']', page->out);
+    separator = ",\n        ";
   }
-  fputs("\n      }", out);
-  return complete;
+  fputs("\n      }", page->out);
 }
 
-static bool put_run(FILE *out, const struct hr_baseline_run *run) {
-  fputs("    {\n", out);
-  bool complete = put_member(out, "name", run->name);
-  complete = put_member(out, "policy", run->policy) && complete;
-  put_seed(out, run->seed);
-  complete = put_member(out, "trace", run->trace) && complete;
-  fprintf(out, "      \"trace_digest\": \"%016" PRIx64 "\",\n", run->trace_digest);
-  complete = put_inputs(out, run) && complete;
-  if (run->scenario) complete = put_member(out, "scenario", run->scenario) && complete;
-  if (run->replications) fprintf(out, "      \"replications\": %" PRIu32 ",\n", run->replications);
-  fprintf(out, "      \"digest\": \"%016" PRIx64 "\",\n", run->digest);
-  complete = put_metrics(out, run) && complete;
+static void put_run(struct hr__console *page, const struct hr_baseline_run *run) {
+  fputs("    {\n", page->out);
+  put_member(page, "name", run->name);
+  put_member(page, "policy", run->policy);
+  put_seed(page->out, run->seed);
+  put_member(page, "trace", run->trace);
+  fprintf(page->out, "      \"trace_digest\": \"%016" PRIx64 "\",\n", run->trace_digest);
+  put_inputs(page, run);
+  if (run->scenario) put_member(page, "scenario", run->scenario);
+  if (run->replications) fprintf(page->out, "      \"replications\": %" PRIu32 ",\n", run->replications);
+  fprintf(page->out, "      \"digest\": \"%016" PRIx64 "\",\n", run->digest);
+  for (size_t i = put_run_metrics(page->out, run); i < run->n_metrics;) i = put_part(page, run, i);
   if (!run->replications) {
-    fprintf(out, ",\n      \"jobs\": %" PRIu32 ", \"decisions\": %" PRIu64 ", \"spacing\": %" PRIu64, run->n_jobs,
+    fprintf(page->out, ",\n      \"jobs\": %" PRIu32 ", \"decisions\": %" PRIu64 ", \"spacing\": %" PRIu64, run->n_jobs,
             run->decisions, run->spacing);
-    put_encoded(out, "chain", run->chain);
-    if (run->starts) put_encoded(out, "starts", run->starts);
+    put_encoded(page->out, "chain", run->chain);
+    if (run->starts) put_encoded(page->out, "starts", run->starts);
   } else {
-    complete = put_samples(out, run) && complete;
+    put_samples(page, run);
   }
-  fputs("\n    }", out);
-  return complete;
+  fputs("\n    }", page->out);
 }
 
 enum hr_status hr_check_write_baseline(const char *path, const struct hr_check *check, struct hr_error *error) {
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
-  bool complete = true, first = true;
-  fprintf(file.stream, "{\n  \"format\": %d,\n  \"version\": \"%s\",\n  \"runs\": [", HR_BASELINE_FORMAT, hr_version());
-  for (size_t i = 0; i < check->n_cases && complete; i++) {
+  struct hr__console page = {.out = file.stream};
+  const char *separator = "\n";
+  fprintf(page.out, "{\n  \"format\": %d,\n  \"version\": \"%s\",\n  \"runs\": [", HR_BASELINE_FORMAT, hr_version());
+  for (size_t i = 0; i < check->n_cases; i++) {
     if (!check->cases[i].run) continue;
-    fputs(first ? "\n" : ",\n", file.stream);
-    complete = put_run(file.stream, &check->cases[i].now);
-    first = false;
+    fputs(separator, page.out);
+    put_run(&page, &check->cases[i].now);
+    separator = ",\n";
   }
-  fputs("\n  ]\n}\n", file.stream);
-  bool readable = ftell(file.stream) <= HR_MAX_BASELINE_BYTES; /* ftell() returns -1 for a pipe */
-  if (complete && readable) return hr__output_commit(&file, error);
+  fputs("\n  ]\n}\n", page.out);
+  bool readable = ftell(page.out) <= HR_MAX_BASELINE_BYTES; /* ftell() returns -1 for a pipe */
+  if (readable || page.out_of_memory) return hr__output_finish(&file, path, page.out_of_memory, error);
   hr__output_abandon(&file);
-  if (!complete) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   return hr_fail(error, HR_BAD_INPUT, "%s: the baseline of %zu runs would exceed 16 MiB; split the suite", path,
                  check->n_cases);
 }
@@ -222,11 +201,8 @@ static void json_put_wait(struct hr__json *json, cJSON *object, const char *key,
 }
 
 static void json_put_start(struct hr__json *json, cJSON *run, const struct hr__check_start *start) {
-  if (!start->found) {
-    hr__json_null(json, run, "first_start");
-    return;
-  }
-  cJSON *object = hr__json_object(json, run, "first_start");
+  cJSON *object = hr__json_object_if(json, run, "first_start", start->found);
+  if (!object) return;
   hr__json_text(json, object, "job", start->job);
   hr__json_text(json, object, "tenant", start->tenant);
   hr__json_count(json, object, "gpus", start->gpus);
@@ -239,11 +215,8 @@ static void json_put_start(struct hr__json *json, cJSON *run, const struct hr__c
 }
 
 static void json_put_decisions(struct hr__json *json, cJSON *run, const struct hr__check_decisions *decisions) {
-  if (!decisions->found) {
-    hr__json_null(json, run, "first_decisions");
-    return;
-  }
-  cJSON *object = hr__json_object(json, run, "first_decisions");
+  cJSON *object = hr__json_object_if(json, run, "first_decisions", decisions->found);
+  if (!object) return;
   hr__json_count(json, object, "from", decisions->first);
   hr__json_count(json, object, "to", decisions->last);
   hr__json_count(json, object, "of", decisions->count);
@@ -284,8 +257,7 @@ static void json_put_run(struct hr__json *json, cJSON *array, const struct hr__c
   json_put_goals(json, run, item);
   json_put_start(json, run, &item->start);
   json_put_decisions(json, run, &item->decisions);
-  cJSON *notes = hr__json_array(json, run, "notes");
-  hr__json_notes(json, notes, &item->causes);
+  hr__json_notes(json, hr__json_array(json, run, "notes"), &item->causes);
 }
 
 enum hr_status hr_check_write_json(const char *path, const struct hr_check *check, struct hr_error *error) {
@@ -298,8 +270,7 @@ enum hr_status hr_check_write_json(const char *path, const struct hr_check *chec
   hr__json_count(&json, root, "failures", hr_check_failures(check));
   cJSON *runs = hr__json_array(&json, root, "runs");
   for (size_t i = 0; i < check->n_cases; i++) json_put_run(&json, runs, &check->cases[i]);
-  cJSON *notes = hr__json_array(&json, root, "notes");
-  hr__json_notes(&json, notes, &check->notes);
+  hr__json_notes(&json, hr__json_array(&json, root, "notes"), &check->notes);
   return hr__json_write(&json, root, path, error);
 }
 
@@ -425,8 +396,8 @@ static void headline_text(const struct hr_check *check, char *text, size_t size)
 
 struct check_sentences {
   bool updating; /* the baseline is updated */
-  void *self;
-  void (*put)(void *self, const char *sentence);
+  struct hr__console *page;
+  void (*put)(struct hr__console *page, const char *sentence);
 };
 
 static void put(const struct check_sentences *to, const char *format, ...) HR_PRINTF(2, 3);
@@ -436,7 +407,7 @@ static void put(const struct check_sentences *to, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  to->put(to->self, text);
+  to->put(to->page, text);
 }
 
 /* Writes a wait such as "3 h 2 min after submission". */
@@ -448,10 +419,6 @@ static const char *wait_text(int64_t wait_s, char *buffer) {
   return buffer;
 }
 
-static const char *reason_text(enum hr_reason reason) {
-  return reason == HR_REASON_BACKFILL ? " by backfill" : "";
-}
-
 static void put_start(const struct hr__check_start *start, const struct check_sentences *to) {
   char submit[HR__NUMBER_BYTES], now[2 * HR__NUMBER_BYTES], before[2 * HR__NUMBER_BYTES];
   bool starts = start->now_s != HR_NEVER_US, started = start->before_s != HR_NEVER_US;
@@ -460,7 +427,7 @@ static void put_start(const struct hr__check_start *start, const struct check_se
       "baseline: %s%s.",
       start->job, start->tenant ? " of " : "", start->tenant ? start->tenant : "", start->gpus,
       start->gpus == 1 ? "" : "s", hr__duration_text((double)start->submit_s, submit), wait_text(start->now_s, now),
-      starts ? reason_text(start->reason) : "", wait_text(start->before_s, before),
+      starts && start->reason == HR_REASON_BACKFILL ? " by backfill" : "", wait_text(start->before_s, before),
       started && start->was_backfilled ? " by backfill" : "");
   if (!starts && start->reason != HR_REASON_NONE) put(to, "It is rejected: %s.", hr_reason_name(start->reason));
   if (start->wait) put(to, "%s", start->wait);
@@ -532,16 +499,6 @@ static void put_wrapped(struct hr__console *console, const char *text) {
   free(clean);
 }
 
-static void put_sentence(void *self, const char *sentence) {
-  put_wrapped(self, sentence);
-}
-
-/* Prints text right-aligned; `width` counts display columns. */
-static void put_right(FILE *out, const char *text, int width) {
-  int has = (int)hr__width_of(text, strlen(text));
-  fprintf(out, " %*s%s", has < width ? width - has : 0, "", text);
-}
-
 /* Prints a label. A long label gets its own line. It is not shortened, since labels may differ at either end. */
 static void put_label(struct hr__console *console, const char *text) {
   char *label = hr__fitted(console, text, HR__LINE_WIDTH - 2, false);
@@ -559,9 +516,12 @@ static void put_change(struct hr__console *console, const struct hr__check_chang
   bool failed = change->verdict == HR__WORSE;
   put_label(console, change->label);
   value_texts(change, before, now);
-  put_right(console->out, before, VALUE);
-  put_right(console->out, now, VALUE);
-  put_right(console->out, change_text(change, text), CHANGE);
+  fputc(' ', console->out);
+  hr__put_right(console->out, before, VALUE);
+  fputc(' ', console->out);
+  hr__put_right(console->out, now, VALUE);
+  fputc(' ', console->out);
+  hr__put_right(console->out, change_text(change, text), CHANGE);
   fprintf(console->out, " %s%s%s\n", failed ? hr__bold(console) : hr__dim(console), verdict_word(change->verdict),
           hr__plain(console));
 }
@@ -571,12 +531,7 @@ static void put_table(struct hr__console *console, const struct hr__check_case *
   if (item->n_changes == 0) return;
   fprintf(console->out, "  %s%-*s %*s %*s %*s%s\n", hr__dim(console), LABEL, "figure", VALUE, "baseline", VALUE, "now",
           CHANGE, "change", hr__plain(console));
-  for (int failing = 1; failing >= 0; failing--)
-    for (size_t i = 0; i < item->n_changes && shown < MAX_ROWS; i++) {
-      if ((item->changes[i].verdict == HR__WORSE) != failing) continue;
-      put_change(console, &item->changes[i]);
-      shown++;
-    }
+  for (; shown < item->n_changes && shown < MAX_ROWS; shown++) put_change(console, &item->changes[shown]);
   if (shown < item->n_changes)
     fprintf(console->out, "  and %zu more figure%s (see --json)\n", item->n_changes - shown,
             item->n_changes - shown == 1 ? "" : "s");
@@ -595,7 +550,7 @@ static void put_head(struct hr__console *console, const struct hr__check_case *i
 }
 
 static void put_case(struct hr__console *console, const struct hr__check_case *item, bool updating) {
-  const struct check_sentences to = {updating, console, put_sentence};
+  const struct check_sentences to = {updating, console, put_wrapped};
   put_head(console, item, updating, "");
   put_causes(item, &to);
   put_table(console, item);
@@ -643,57 +598,48 @@ enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool colo
 
 enum { MAX_FIGURES = 3 };
 
-struct check_annotation {
-  FILE *out;
-  bool property; /* true: the text is a property of the command; false: it is the message */
-  bool out_of_memory;
-};
-
-static void annotation_put_text(struct check_annotation *page, const char *text) {
+/* Prints a text of the message or, if `property`, of a property of the command. */
+static void annotation_put_text(struct hr__console *page, const char *text, bool property) {
   char *utf8 = hr__utf8_copy(text);
   if (!utf8) page->out_of_memory = true;
   for (const char *at = utf8; at && *at; at++) {
-    bool escaped = *at == '%' || *at == '\r' || *at == '\n' || (page->property && (*at == ':' || *at == ','));
+    bool escaped = *at == '%' || *at == '\r' || *at == '\n' || (property && (*at == ':' || *at == ','));
     fprintf(page->out, escaped ? "%%%02X" : "%c", (unsigned char)*at);
   }
   free(utf8);
 }
 
-static void annotation_put_sentence(void *self, const char *sentence) {
-  annotation_put_text(self, sentence);
-  annotation_put_text(self, "\n");
+static void annotation_put_sentence(struct hr__console *page, const char *sentence) {
+  annotation_put_text(page, sentence, false);
+  annotation_put_text(page, "\n", false);
 }
 
-static void annotation_put_metrics(struct check_annotation *page, const struct hr__check_case *item) {
+/* The failures are the first changes of the list. */
+static void annotation_put_metrics(struct hr__console *page, const struct hr__check_case *item) {
   size_t shown = 0, worse = item->n_worse;
-  for (size_t i = 0; i < item->n_changes && shown < MAX_FIGURES; i++) {
+  for (; shown < worse && shown < MAX_FIGURES; shown++) {
     char before[HR__METRIC_BYTES], now[HR__METRIC_BYTES], line[HR__LABEL_BYTES + 3 * HR__METRIC_BYTES];
-    const struct hr__check_change *change = &item->changes[i];
-    if (change->verdict != HR__WORSE) continue;
-    value_texts(change, before, now);
-    snprintf(line, sizeof line, "%s: %s, was %s\n", change->label, now, before);
-    annotation_put_text(page, line);
-    shown++;
+    value_texts(&item->changes[shown], before, now);
+    snprintf(line, sizeof line, "%s: %s, was %s\n", item->changes[shown].label, now, before);
+    annotation_put_text(page, line, false);
   }
   char more[60];
   snprintf(more, sizeof more, "and %zu more figure%s\n", worse - shown, worse - shown == 1 ? "" : "s");
-  if (worse > shown) annotation_put_text(page, more);
+  if (worse > shown) annotation_put_text(page, more, false);
 }
 
 enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check) {
-  struct check_annotation page = {.out = out};
+  struct hr__console page = {.out = out};
   for (size_t i = 0; i < check->n_cases; i++) {
     const struct hr__check_case *item = &check->cases[i];
     const struct check_sentences to = {check->config.updating, &page, annotation_put_sentence};
     if (!hr__check_case_failed(item)) continue;
-    page.property = true;
     fputs("::error file=", out);
-    annotation_put_text(&page, item->run ? item->run->scenario : check->config.baseline_path);
+    annotation_put_text(&page, item->run ? item->run->scenario : check->config.baseline_path, true);
     fputs(",title=", out);
-    annotation_put_text(&page, "headroom check: ");
-    annotation_put_text(&page, item->name);
+    annotation_put_text(&page, "headroom check: ", true);
+    annotation_put_text(&page, item->name, true);
     fputs("::", out);
-    page.property = false;
     put_causes(item, &to);
     annotation_put_metrics(&page, item);
     put_sentences(item, &to);
@@ -704,13 +650,8 @@ enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check) {
 
 /* ---- JUnit XML: a test case per run ----------------------------------------------------------------- */
 
-struct check_junit {
-  FILE *out;
-  bool out_of_memory;
-};
-
 /* Escapes text for elements and attributes. XML 1.0 cannot represent most control characters, so '?' replaces them. */
-static void junit_put_text(struct check_junit *page, const char *text) {
+static void junit_put_text(struct hr__console *page, const char *text) {
   static const struct {
     char byte;
     const char *entity;
@@ -729,19 +670,19 @@ static void junit_put_text(struct check_junit *page, const char *text) {
   free(utf8);
 }
 
-static void junit_put_sentence(void *self, const char *sentence) {
-  junit_put_text(self, sentence);
-  fputc('\n', ((struct check_junit *)self)->out);
+static void junit_put_sentence(struct hr__console *page, const char *sentence) {
+  junit_put_text(page, sentence);
+  fputc('\n', page->out);
 }
 
-static void junit_put_change(struct check_junit *page, const struct hr__check_change *change) {
+static void junit_put_change(struct hr__console *page, const struct hr__check_change *change) {
   char before[HR__METRIC_BYTES], now[HR__METRIC_BYTES], text[HR__METRIC_BYTES];
   junit_put_text(page, change->label);
   value_texts(change, before, now);
   fprintf(page->out, ": %s, was %s (%s) %s\n", now, before, change_text(change, text), verdict_word(change->verdict));
 }
 
-static void junit_put_case(struct check_junit *page, const struct hr__check_case *item, bool updating) {
+static void junit_put_case(struct hr__console *page, const struct hr__check_case *item, bool updating) {
   const struct check_sentences to = {updating, page, junit_put_sentence};
   char summary[100];
   fputs("    <testcase classname=\"headroom.check\" name=\"", page->out);
@@ -766,7 +707,7 @@ enum hr_status hr_check_write_junit(const char *path, const struct hr_check *che
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
-  struct check_junit page = {.out = file.stream};
+  struct hr__console page = {.out = file.stream};
   size_t failures = hr_check_failures(check);
   fprintf(page.out,
           "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"%zu\" failures=\"%zu\" errors=\"0\">\n",
@@ -776,9 +717,7 @@ enum hr_status hr_check_write_junit(const char *path, const struct hr_check *che
   fprintf(page.out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"0\">\n", check->n_cases, failures);
   for (size_t i = 0; i < check->n_cases; i++) junit_put_case(&page, &check->cases[i], check->config.updating);
   fputs("  </testsuite>\n</testsuites>\n", page.out);
-  if (!page.out_of_memory) return hr__output_commit(&file, error);
-  hr__output_abandon(&file);
-  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  return hr__output_finish(&file, path, page.out_of_memory, error);
 }
 
 /* ---- Markdown: failures as tables, the rest folded -------------------------------------------------- */
@@ -796,8 +735,7 @@ static void markdown_put_text(struct hr__console *console, const char *text) {
   free(clean);
 }
 
-static void markdown_put_sentence(void *self, const char *sentence) {
-  struct hr__console *console = self;
+static void markdown_put_sentence(struct hr__console *console, const char *sentence) {
   fputs("- ", console->out);
   markdown_put_text(console, sentence);
   fputc('\n', console->out);
@@ -817,12 +755,7 @@ static void markdown_put_table(struct hr__console *console, const struct hr__che
   size_t shown = 0;
   if (item->n_changes == 0) return;
   fputs("| figure | baseline | now | change | |\n|---|---:|---:|---:|---|\n", console->out);
-  for (int failing = 1; failing >= 0; failing--)
-    for (size_t i = 0; i < item->n_changes && shown < MAX_ROWS; i++) {
-      if ((item->changes[i].verdict == HR__WORSE) != failing) continue;
-      markdown_put_change(console, &item->changes[i]);
-      shown++;
-    }
+  for (; shown < item->n_changes && shown < MAX_ROWS; shown++) markdown_put_change(console, &item->changes[shown]);
   if (shown < item->n_changes)
     fprintf(console->out, "\nand %zu more figure%s\n", item->n_changes - shown,
             item->n_changes - shown == 1 ? "" : "s");
@@ -901,7 +834,5 @@ enum hr_status hr_check_write_markdown(const char *path, const struct hr_check *
   if (status != HR_OK) return status;
   struct hr__console console = {.out = file.stream};
   markdown_put_page(&console, check);
-  if (!console.out_of_memory) return hr__output_commit(&file, error);
-  hr__output_abandon(&file);
-  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  return hr__output_finish(&file, path, console.out_of_memory, error);
 }

@@ -196,58 +196,30 @@ static double *nans(size_t count) {
   return values;
 }
 
-static size_t count_tenants(const struct hr_summary *summary) {
-  return summary->n_tenants;
+static const struct hr_group *groups_of_jobs(const struct hr__group_table *table, const struct hr_summary *summary) {
+  return table->of == HR__TENANTS ? summary->by_tenant : summary->by_class;
 }
 
-static size_t count_classes(const struct hr_summary *summary) {
-  return summary->n_classes;
+size_t hr__compare_group_count(const struct hr__group_table *table, const struct hr_summary *summary) {
+  if (table->of == HR__SERVICES) return summary->n_services;
+  return table->of == HR__TENANTS ? summary->n_tenants : summary->n_classes;
 }
 
-static size_t count_services(const struct hr_summary *summary) {
-  return summary->n_services;
+const char *hr__compare_group_name(const struct hr__group_table *table, const struct hr_summary *summary,
+                                   size_t group) {
+  return table->of == HR__SERVICES ? summary->services[group].name : groups_of_jobs(table, summary)[group].name;
 }
 
-static const char *name_of_tenant(const struct hr_summary *summary, size_t group) {
-  return summary->by_tenant[group].name;
-}
-
-static const char *name_of_class(const struct hr_summary *summary, size_t group) {
-  return summary->by_class[group].name;
-}
-
-static const char *name_of_service(const struct hr_summary *summary, size_t group) {
-  return summary->services[group].name;
-}
-
-static double value_of_tenant(const struct hr_summary *summary, size_t group, enum hr__metric metric) {
-  return hr__metric_of_group(metric, &summary->by_tenant[group], NULL).value;
-}
-
-static double value_of_class(const struct hr_summary *summary, size_t group, enum hr__metric metric) {
-  return hr__metric_of_group(metric, &summary->by_class[group], NULL).value;
-}
-
-static double value_of_service(const struct hr_summary *summary, size_t group, enum hr__metric metric) {
-  return hr__metric_of_service(metric, &summary->services[group]).value;
+static double group_value(const struct hr__group_table *table, const struct hr_summary *summary, size_t group,
+                          enum hr__metric metric) {
+  if (table->of == HR__SERVICES) return hr__metric_of_service(metric, &summary->services[group]).value;
+  return hr__metric_of_group(metric, &groups_of_jobs(table, summary)[group], NULL).value;
 }
 
 static const struct hr__group_table empty_tables[HR__N_GROUP_TABLES] = {
-    [HR__TENANTS] = {.title = "tenant",
-                     .columns = columns_of_jobs,
-                     .count_of = count_tenants,
-                     .name_of = name_of_tenant,
-                     .value_of = value_of_tenant},
-    [HR__CLASSES] = {.title = "class",
-                     .columns = columns_of_jobs,
-                     .count_of = count_classes,
-                     .name_of = name_of_class,
-                     .value_of = value_of_class},
-    [HR__SERVICES] = {.title = "service",
-                      .columns = columns_of_services,
-                      .count_of = count_services,
-                      .name_of = name_of_service,
-                      .value_of = value_of_service}};
+    [HR__CLASSES] = {HR__CLASSES, "class", columns_of_jobs, NULL, 0, NULL},
+    [HR__TENANTS] = {HR__TENANTS, "tenant", columns_of_jobs, NULL, 0, NULL},
+    [HR__SERVICES] = {HR__SERVICES, "service", columns_of_services, NULL, 0, NULL}};
 
 static bool allocate_table(const struct hr_comparison *comparison, struct hr__group_table *table, size_t max_groups) {
   table->names = calloc(max_groups + 1, sizeof *table->names);
@@ -302,16 +274,6 @@ static bool allocate(struct hr_comparison *comparison) {
 
 /* ---- Seeds, scenarios and workloads ----------------------------------------------------------------- */
 
-static enum hr_status load_with_seed(struct hr_comparison *comparison, const struct hr_catalog *catalog,
-                                     const char **overrides, uint32_t replication, struct hr_error *error) {
-  const struct hr_compare_config *config = &comparison->config;
-  char seed[32];
-  snprintf(seed, sizeof seed, "seed=%" PRIu64, comparison->seeds[replication]);
-  overrides[config->n_overrides] = seed;
-  return hr_scenario_load_with(catalog, config->scenario->path, overrides, config->n_overrides + 1,
-                               &comparison->scenarios[replication], error);
-}
-
 /* If prices are random, loads a scenario for each replication, since random prices depend on the scenario's seed.
    Nothing else in a scenario depends on it. Replication 0 uses the scenario of the config. */
 static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr_error *error) {
@@ -326,8 +288,13 @@ static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr
   for (size_t i = 0; status == HR_OK && i < config->n_overrides; i++) overrides[i] = config->overrides[i];
   struct hr_catalog *catalog = NULL;
   (void)hr_catalog_load(NULL, &catalog, NULL); /* on failure, each scenario reads it and reports the error */
-  for (uint32_t i = 1; status == HR_OK && i < count; i++)
-    status = load_with_seed(comparison, catalog, overrides, i, error);
+  for (uint32_t i = 1; status == HR_OK && i < count; i++) {
+    char seed[32];
+    snprintf(seed, sizeof seed, "seed=%" PRIu64, comparison->seeds[i]);
+    overrides[config->n_overrides] = seed;
+    status = hr_scenario_load_with(catalog, config->scenario->path, overrides, config->n_overrides + 1,
+                                   &comparison->scenarios[i], error);
+  }
   hr_catalog_destroy(catalog);
   free(overrides);
   return status;
@@ -370,13 +337,13 @@ static void store_group_metrics(struct hr_comparison *comparison, uint32_t conte
                                 const struct hr_summary *summary) {
   for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) {
     struct hr__group_table *table = &comparison->groups[i];
-    const size_t count = table->count_of(summary);
+    const size_t count = hr__compare_group_count(table, summary);
     for (size_t k = 0; k < count; k++) {
-      size_t index = hr__compare_find_group(table, table->name_of(summary, k));
+      size_t index = hr__compare_find_group(table, hr__compare_group_name(table, summary, k));
       if (index == SIZE_MAX) continue;
       for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
         hr__compare_group_values(comparison, table, contender, index, m)[replication] =
-            table->value_of(summary, k, table->columns[m].metric);
+            group_value(table, summary, k, table->columns[m].metric);
     }
   }
 }
@@ -449,17 +416,6 @@ static enum hr_status run_item(void *self, size_t item, struct hr_error *error) 
   return hr_fail(error, status, "policy %.200s: %s", comparison->config.contenders[contender].label, inner.text);
 }
 
-static void exchange_groups(struct hr__parcel *parcel, struct hr_comparison *comparison, uint32_t contender,
-                            uint32_t replication) {
-  for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) {
-    struct hr__group_table *table = &comparison->groups[i];
-    for (size_t group = 0; group < table->count; group++)
-      for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
-        hr__parcel_bytes(parcel, &hr__compare_group_values(comparison, table, contender, group, m)[replication],
-                         sizeof(double));
-  }
-}
-
 /* Copies the results of a run. */
 static void exchange_item(void *self, size_t item, struct hr__parcel *parcel) {
   struct compare_work *work = self;
@@ -470,7 +426,12 @@ static void exchange_item(void *self, size_t item, struct hr__parcel *parcel) {
   for (unsigned m = 0; m < HR__N_METRICS; m++)
     hr__parcel_bytes(parcel, &hr__compare_values(comparison, contender, (enum hr__metric)m)[replication],
                      sizeof(double));
-  exchange_groups(parcel, comparison, contender, replication);
+  for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) {
+    const struct hr__group_table *table = &comparison->groups[i];
+    double *values = hr__compare_group_values(comparison, table, contender, 0, 0);
+    for (size_t k = 0; k < table->count * HR__N_COMPARE_GROUP_METRICS; k++)
+      hr__parcel_bytes(parcel, &values[k * comparison->n_replications + replication], sizeof *values);
+  }
   hr__parcel_bytes(parcel, &comparison->digests[index], sizeof *comparison->digests);
   hr__parcel_bytes(parcel, &comparison->run_seconds[index], sizeof *comparison->run_seconds);
   if (replication == 0) {

@@ -33,20 +33,18 @@ enum { HR__N_COMPARE_GROUP_METRICS = 4 };
 
 /* ---- Results ---------------------------------------------------------------------------------------- */
 
+/* The tables of groups, in the order of output. */
+enum hr__group_kind { HR__CLASSES, HR__TENANTS, HR__SERVICES, HR__N_GROUP_TABLES };
+
 /* The metrics of all tenants, of all classes, or of all inference services. */
 struct hr__group_table {
+  enum hr__group_kind of;
   const char *title;                        /* "tenant", "class" or "service" */
   const struct hr__compare_column *columns; /* [HR__N_COMPARE_GROUP_METRICS] */
   const char **names;                       /* sorted; the strings are borrowed */
   size_t count;                             /* 0 if the trace or the scenario has no such groups */
   double *values; /* [contender][group][column][replication]; NaN if a run has no such group */
-  /* The groups of a summary, in the order of output. */
-  size_t (*count_of)(const struct hr_summary *summary);
-  const char *(*name_of)(const struct hr_summary *summary, size_t group);
-  double (*value_of)(const struct hr_summary *summary, size_t group, enum hr__metric metric);
 };
-
-enum { HR__TENANTS, HR__CLASSES, HR__SERVICES, HR__N_GROUP_TABLES };
 
 enum { HR__CURVE_POINTS = 201 };
 /* The distributions of a policy's first run: the quantiles at the shares i / (HR__CURVE_POINTS - 1). NaN: no job. */
@@ -148,22 +146,25 @@ static inline bool hr__compare_has_metric(const struct hr_comparison *comparison
   return false;
 }
 
+/* Returns the number of groups in a summary. */
+size_t hr__compare_group_count(const struct hr__group_table *table, const struct hr_summary *summary);
+/* Returns the name of a group of a summary. The groups are in the order of output. */
+const char *hr__compare_group_name(const struct hr__group_table *table, const struct hr_summary *summary, size_t group);
+
 /* The index of the group in `table`; SIZE_MAX if `table` lacks it. O(log groups). */
 static inline size_t hr__compare_find_group(const struct hr__group_table *table, const char *name) {
-  size_t low = 0, high = table->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    int order = strcmp(name, table->names[middle]);
-    if (order == 0) return middle;
-    *(order < 0 ? &high : &low) = middle + (order > 0);
-  }
-  return SIZE_MAX;
+  const char **found = bsearch(&name, table->names, table->count, sizeof *table->names, hr__by_text);
+  return found ? (size_t)(found - table->names) : SIZE_MAX;
 }
 
 /* ---- Titles (compare_report.c) ---------------------------------------------------------------------- */
 
 /* Makes the titles of all contenders. Returns NULL when out of memory. The caller frees the list and its texts. */
 char **hr__compare_titles(const struct hr_contender *contenders, uint32_t count);
+/* Returns the first `head` columns of a text, of which the last three are "...", and its last `tail` columns. The
+   caller frees the text; NULL: out of memory, which the console remembers (compare_report.c). */
+char *hr__cut_middle(struct hr__console *console, const char *text, size_t head, size_t tail);
+
 static inline void hr__compare_titles_free(char **titles, uint32_t count) {
   for (uint32_t i = 0; titles && i < count; i++) free(titles[i]);
   free(titles);

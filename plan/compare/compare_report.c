@@ -186,9 +186,7 @@ static char *make_title(const struct titles *titles, uint32_t contender, enum ti
   FILE *out = open_memstream(&text, &size);
   if (!out) return NULL;
   put_title(out, titles, self->label, form);
-  if (fclose(out) == 0) return text;
-  free(text);
-  return NULL;
+  return hr__stream_text(out, &text);
 }
 
 static bool are_distinct(char *const *texts, uint32_t count) {
@@ -245,19 +243,20 @@ struct short_titles {
   enum title_cut cut;
 };
 
-/* Joins the beginning and the end of a text that is too long. */
-static char *without_middle(const char *text, size_t width) {
-  struct hr__console console = {0};
-  size_t half = (width - 3) / 2;
-  char *begin = hr__fitted(&console, text, width - half, false), *end = hr__fitted(&console, text, half + 3, true);
-  char *joined = begin && end ? malloc(strlen(begin) + strlen(end) + 1) : NULL;
-  if (joined) {
-    strcpy(joined, begin);
-    strcat(joined, end + 3);
-  }
+static char *joined(const char *begin, const char *end) {
+  char *text = malloc(strlen(begin) + strlen(end) + 1);
+  if (text) strcat(strcpy(text, begin), end);
+  return text;
+}
+
+char *hr__cut_middle(struct hr__console *console, const char *text, size_t head, size_t tail) {
+  enum { DOTS = 3 };
+  char *begin = hr__fitted(console, text, head, false), *end = hr__fitted(console, text, tail + DOTS, true);
+  char *cut = begin && end ? joined(begin, end + DOTS) : NULL;
+  console->out_of_memory = console->out_of_memory || !cut;
   free(begin);
   free(end);
-  return joined;
+  return cut;
 }
 
 static char *short_at(const void *self, uint32_t index) {
@@ -266,14 +265,13 @@ static char *short_at(const void *self, uint32_t index) {
   const char *title = all->titles[index];
   char number[16] = "";
   bool fits = hr__width_of(title, strlen(title)) <= all->width;
-  if (all->cut == CUT_MIDDLE && !fits) return without_middle(title, all->width);
+  if (all->cut == CUT_MIDDLE && !fits) {
+    size_t tail = (all->width - 3) / 2;
+    return hr__cut_middle(&console, title, all->width - tail, tail);
+  }
   if (all->cut == CUT_NUMBERED) snprintf(number, sizeof number, "%" PRIu32 " ", index + 1);
   char *shown = hr__fitted(&console, title, all->width - strlen(number), all->cut == CUT_BEGIN);
-  char *text = shown ? malloc(strlen(number) + strlen(shown) + 1) : NULL;
-  if (text) {
-    strcpy(text, number);
-    strcat(text, shown);
-  }
+  char *text = shown ? joined(number, shown) : NULL;
   free(shown);
   return text;
 }
@@ -356,15 +354,9 @@ struct compare_terminal {
 
 /* Prints a cell. Its mark is printed only when the next cell follows, so that no line ends in spaces. */
 static void put_cell(struct compare_terminal *table, const char *text, char mark) {
-  size_t width = hr__width_of(text, strlen(text));
   if (table->pending) fputc(table->pending, table->console.out);
-  fprintf(table->console.out, "%*s%s", (int)(width < CELL_WIDTH ? CELL_WIDTH - width : 0), "", text);
+  hr__put_right(table->console.out, text, CELL_WIDTH);
   table->pending = mark;
-}
-
-static void put_name(struct compare_terminal *table, const char *name) {
-  size_t width = hr__width_of(name, strlen(name));
-  fprintf(table->console.out, "%s%*s", name, (int)(width < NAME_WIDTH ? NAME_WIDTH - width : 0), "");
 }
 
 /* The mark of a significant difference. If the scenario is deterministic, every difference is significant and none is
@@ -416,10 +408,7 @@ static void put_head(struct compare_terminal *table) {
   const struct hr_summary *summary = table->comparison->first_runs[0].summary;
   char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES];
   struct hr__console *console = &table->console;
-  char *name = hr__fitted(console, config->scenario->name, HR__LINE_WIDTH - 20, false);
-  if (!name) return;
-  fprintf(console->out, "%sHeadroom %s: %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
-  free(name);
+  hr__put_page_title(console, "", config->scenario->name, HR__LINE_WIDTH - 20);
   hr__put_field(console, "trace", "%s (%s)", config->trace->source, config->trace->format);
   hr__put_field(console, "cluster", "%s GPUs on %s node%s", hr__count_text(summary->gpus, gpus),
                 hr__count_text(summary->nodes, nodes), summary->nodes == 1 ? "" : "s");
@@ -435,62 +424,55 @@ struct compare_block {
   size_t count;
 };
 
-static void put_values(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
-  char text[HR__METRIC_BYTES];
-  put_name(table, table->titles.cells[contender]);
-  for (size_t i = 0; i < block->count; i++) {
-    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[i]->metric);
-    put_cell(table, hr__metric_text(hr__metric_rows[block->column[i]->metric].unit, estimate.value, text), ' ');
-  }
-  end_line(table);
-}
-
-static void put_differences(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
-  char text[HR__METRIC_BYTES];
-  fputs(hr__dim(&table->console), table->console.out);
-  put_name(table, "  difference");
-  for (size_t i = 0; i < block->count; i++) {
-    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[i]->metric);
-    put_cell(table, hr__difference_text(hr__metric_rows[block->column[i]->metric].unit, estimate.difference, text),
-             mark_of(table, &estimate));
-  }
-  end_line(table);
-}
-
 /* Prints half the width of each interval. The cell of an interval of width 0 is empty. If all cells are empty, the row
    is omitted. */
-static void put_margins(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
+enum compare_row { ROW_VALUES, ROW_DIFFERENCES, ROW_MARGINS };
+
+static const char *cell_text(enum compare_row row, enum hr_unit unit, const struct hr_estimate *estimate, char *text) {
+  if (row == ROW_VALUES) return hr__metric_text(unit, estimate->value, text);
+  if (row == ROW_DIFFERENCES) return hr__difference_text(unit, estimate->difference, text);
+  return estimate->high > estimate->low ? hr__margin_text(unit, estimate->low, estimate->high, text) : "";
+}
+
+/* Prints the first `count` columns of a row. */
+static void put_row(struct compare_terminal *table, const struct compare_block *block, size_t count, uint32_t contender,
+                    enum compare_row row) {
+  static const char *const names[] = {[ROW_DIFFERENCES] = "  difference", [ROW_MARGINS] = "  95 % margin"};
   char text[HR__METRIC_BYTES];
-  size_t count = 0; /* number of columns up to the last one with a positive width */
-  for (size_t i = 0; i < block->count; i++) {
-    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[i]->metric);
-    if (estimate.high > estimate.low) count = i + 1;
-  }
-  if (count == 0) return;
-  fputs(hr__dim(&table->console), table->console.out);
-  put_name(table, "  95 % margin");
+  if (row != ROW_VALUES) fputs(hr__dim(&table->console), table->console.out);
+  hr__put_left(table->console.out, row == ROW_VALUES ? table->titles.cells[contender] : names[row], NAME_WIDTH);
   for (size_t i = 0; i < count; i++) {
-    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[i]->metric);
-    bool wide = estimate.high > estimate.low;
-    put_cell(table,
-             wide ? hr__margin_text(hr__metric_rows[block->column[i]->metric].unit, estimate.low, estimate.high, text)
-                  : "",
-             ' ');
+    enum hr__metric metric = block->column[i]->metric;
+    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, metric);
+    put_cell(table, cell_text(row, hr__metric_rows[metric].unit, &estimate, text),
+             row == ROW_DIFFERENCES ? mark_of(table, &estimate) : ' ');
   }
   end_line(table);
+}
+
+/* Returns the number of columns up to the last one that has a margin. */
+static size_t count_margins(const struct compare_terminal *table, const struct compare_block *block,
+                            uint32_t contender) {
+  size_t count = block->count;
+  for (; count > 0; count--) {
+    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[count - 1]->metric);
+    if (estimate.high > estimate.low) break;
+  }
+  return count;
 }
 
 static void put_block(struct compare_terminal *table, const char *name, const struct compare_block *block) {
   if (block->count == 0) return;
   fprintf(table->console.out, "\n%s", hr__bold(&table->console));
-  put_name(table, name);
+  hr__put_left(table->console.out, name, NAME_WIDTH);
   for (size_t i = 0; i < block->count; i++) put_cell(table, block->column[i]->title, ' ');
   end_line(table);
   for (uint32_t i = 0; i < table->comparison->config.n_contenders; i++) {
-    put_values(table, block, i);
+    put_row(table, block, block->count, i, ROW_VALUES);
     if (i == 0) continue;
-    put_differences(table, block, i);
-    put_margins(table, block, i);
+    size_t n_margins = count_margins(table, block, i);
+    put_row(table, block, block->count, i, ROW_DIFFERENCES);
+    if (n_margins) put_row(table, block, n_margins, i, ROW_MARGINS);
   }
 }
 
@@ -510,8 +492,8 @@ static void put_group(struct compare_terminal *table, const struct hr__group_tab
   size_t index = hr__compare_find_group(groups, name);
   char *shown = hr__fitted(&table->console, name[0] ? name : "(none)", NAME_WIDTH - 1, false);
   for (uint32_t i = 0; shown && index != SIZE_MAX && i < table->comparison->config.n_contenders; i++) {
-    put_name(table, i ? "" : shown);
-    put_name(table, table->titles.cells[i]);
+    hr__put_left(table->console.out, i ? "" : shown, NAME_WIDTH);
+    hr__put_left(table->console.out, table->titles.cells[i], NAME_WIDTH);
     for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
       char text[HR__METRIC_BYTES];
       struct hr_estimate estimate = hr__compare_group_estimate(table->comparison, groups, i, index, m);
@@ -526,17 +508,18 @@ static void put_group(struct compare_terminal *table, const struct hr__group_tab
 /* Prints the groups. The number of rows is limited, so with more policies fewer groups are printed. */
 static void put_groups(struct compare_terminal *table, const struct hr__group_table *groups) {
   const struct hr_summary *first = table->comparison->first_runs[0].summary;
-  const size_t count = groups->count_of(first);
+  const size_t count = hr__compare_group_count(groups, first);
   size_t max_groups = GROUP_ROWS / table->comparison->config.n_contenders;
   char more[HR__NUMBER_BYTES];
   if (count == 0) return;
   if (max_groups < MIN_GROUPS) max_groups = MIN_GROUPS;
   fprintf(table->console.out, "\n%s", hr__bold(&table->console));
-  put_name(table, groups->title);
-  put_name(table, "policy");
+  hr__put_left(table->console.out, groups->title, NAME_WIDTH);
+  hr__put_left(table->console.out, "policy", NAME_WIDTH);
   for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) put_cell(table, groups->columns[m].title, ' ');
   end_line(table);
-  for (size_t i = 0; i < count && i < max_groups; i++) put_group(table, groups, groups->name_of(first, i));
+  for (size_t i = 0; i < count && i < max_groups; i++)
+    put_group(table, groups, hr__compare_group_name(groups, first, i));
   if (count > max_groups)
     fprintf(table->console.out, "%sand %s more%s\n", hr__dim(&table->console), hr__count_text(count - max_groups, more),
             hr__plain(&table->console));
@@ -575,15 +558,12 @@ enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *compar
   if (titled) {
     put_head(&table);
     put_blocks(&table);
-    put_groups(&table, &comparison->groups[HR__CLASSES]);
-    put_groups(&table, &comparison->groups[HR__TENANTS]);
-    put_groups(&table, &comparison->groups[HR__SERVICES]);
+    for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) put_groups(&table, &comparison->groups[i]);
     put_legend(&table);
     put_speed(&table, perf);
   }
   hr__compare_short_titles_finish(&table.titles, count);
-  if (!titled || table.console.out_of_memory) return HR_NO_MEMORY;
-  return ferror(out) ? HR_IO_ERROR : HR_OK;
+  return titled ? hr__console_status(&table.console) : HR_NO_MEMORY;
 }
 
 /* ---- CSV -------------------------------------------------------------------------------------------- */
@@ -610,9 +590,9 @@ static void csv_put_estimate(struct hr__csv_out *out, const char *policy, const 
 static void csv_put_groups(struct hr__csv_out *out, const struct hr_comparison *comparison,
                            const struct hr__group_table *table, uint32_t contender) {
   const struct hr_summary *first = comparison->first_runs[0].summary;
-  const size_t count = table->count_of(first);
+  const size_t count = hr__compare_group_count(table, first);
   for (size_t i = 0; i < count; i++) {
-    const char *name = table->name_of(first, i);
+    const char *name = hr__compare_group_name(table, first, i);
     size_t index = hr__compare_find_group(table, name);
     for (unsigned m = 0; index != SIZE_MAX && m < HR__N_COMPARE_GROUP_METRICS; m++) {
       struct hr_estimate estimate = hr__compare_group_estimate(comparison, table, contender, index, m);
@@ -634,9 +614,7 @@ enum hr_status hr_comparison_write_csv(const char *path, const struct hr_compari
       struct hr_estimate estimate = hr__compare_estimate(comparison, i, (enum hr__metric)m);
       csv_put_estimate(&out, comparison->config.contenders[i].label, "all", "", hr__metric_rows[m].column, &estimate);
     }
-    csv_put_groups(&out, comparison, &comparison->groups[HR__CLASSES], i);
-    csv_put_groups(&out, comparison, &comparison->groups[HR__TENANTS], i);
-    csv_put_groups(&out, comparison, &comparison->groups[HR__SERVICES], i);
+    for (size_t k = 0; k < HR__N_GROUP_TABLES; k++) csv_put_groups(&out, comparison, &comparison->groups[k], i);
   }
   return hr__csv_commit(&out, error);
 }
@@ -699,12 +677,13 @@ static void json_put_groups(struct hr__json *json, cJSON *policy, const char *ke
                             const struct hr_comparison *comparison, const struct hr__group_table *table,
                             uint32_t contender) {
   const struct hr_summary *first = comparison->first_runs[0].summary;
-  const size_t count = table->count_of(first);
+  const size_t count = hr__compare_group_count(table, first);
   cJSON *all = hr__json_object(json, policy, key);
   for (size_t i = 0; i < count; i++) {
-    size_t index = hr__compare_find_group(table, table->name_of(first, i));
+    const char *name = hr__compare_group_name(table, first, i);
+    size_t index = hr__compare_find_group(table, name);
     if (index == SIZE_MAX) continue;
-    cJSON *inner = hr__json_object(json, all, table->name_of(first, i));
+    cJSON *inner = hr__json_object(json, all, name);
     cJSON *means = hr__json_object(json, inner, "mean");
     cJSON *differences = hr__json_object(json, inner, "difference");
     for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
@@ -722,12 +701,6 @@ static void put_curve(struct hr__json *json, cJSON *object, const char *key, con
   }
 }
 
-static void put_curves(struct hr__json *json, cJSON *policy, const struct hr__compare_curves *curves) {
-  cJSON *object = hr__json_object(json, policy, "cdf");
-  put_curve(json, object, "wait_s", curves->wait_s);
-  put_curve(json, object, "jct_s", curves->jct_s);
-}
-
 static void put_policy(struct hr__json *json, cJSON *policies, const struct hr_comparison *comparison,
                        uint32_t contender) {
   const struct hr_contender *self = &comparison->config.contenders[contender];
@@ -739,10 +712,12 @@ static void put_policy(struct hr__json *json, cJSON *policies, const struct hr_c
   hr__json_params(json, hr__json_object(json, policy, "params"), self->policy);
   hr__json_bool(json, policy, "identical", comparison->identical[contender]);
   put_metrics(json, policy, comparison, contender);
-  put_curves(json, policy, &comparison->curves[contender]);
-  json_put_groups(json, policy, "by_class", comparison, &comparison->groups[HR__CLASSES], contender);
-  json_put_groups(json, policy, "by_tenant", comparison, &comparison->groups[HR__TENANTS], contender);
-  json_put_groups(json, policy, "by_service", comparison, &comparison->groups[HR__SERVICES], contender);
+  cJSON *curves = hr__json_object(json, policy, "cdf");
+  put_curve(json, curves, "wait_s", comparison->curves[contender].wait_s);
+  put_curve(json, curves, "jct_s", comparison->curves[contender].jct_s);
+  static const char *const keys[HR__N_GROUP_TABLES] = {"by_class", "by_tenant", "by_service"};
+  for (size_t i = 0; i < HR__N_GROUP_TABLES; i++)
+    json_put_groups(json, policy, keys[i], comparison, &comparison->groups[i], contender);
   const struct hr_notes *notes[3];
   struct hr_run_label label = run_label(comparison, contender, notes);
   hr__json_summary(json, hr__json_object(json, policy, "summary"), comparison->first_runs[contender].summary, &label);
@@ -760,40 +735,27 @@ static void put_json_head(struct hr__json *json, cJSON *root, const struct hr_co
   for (uint32_t i = 0; i < comparison->n_replications; i++) hr__json_append_seed(json, seeds, comparison->seeds[i]);
 }
 
-static void put_perf(struct hr__json *json, cJSON *root, const struct hr_comparison *comparison,
-                     const struct hr_perf *perf) {
-  cJSON *inner = hr__json_object(json, root, "perf");
-  hr__json_number(json, inner, "load_s", perf->load_s);
-  hr__json_number(json, inner, "sim_s", perf->sim_s);
-  hr__json_count(json, inner, "threads", comparison->config.n_threads);
-  hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
-  cJSON *seconds = hr__json_object(json, inner, "seconds");
-  for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
-    hr__json_number(json, seconds, comparison->config.contenders[i].label, comparison->seconds[i]);
-}
-
 static cJSON *make_tree(struct hr__json *json, const struct hr_comparison *comparison, const struct hr_perf *perf) {
-  static const struct hr_perf nothing = {0};
   cJSON *root = cJSON_CreateObject();
   put_json_head(json, root, comparison);
   cJSON *policies = hr__json_array(json, root, "policies");
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++) put_policy(json, policies, comparison, i);
   hr__json_notes(json, hr__json_array(json, root, "notes"), &comparison->notes);
-  put_perf(json, root, comparison, perf ? perf : &nothing);
+  cJSON *seconds = hr__json_object(json, hr__json_runs_perf(json, root, perf, comparison->config.n_threads), "seconds");
+  for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
+    hr__json_number(json, seconds, comparison->config.contenders[i].label, comparison->seconds[i]);
   return root;
 }
 
 char *hr_comparison_json(const struct hr_comparison *comparison, const struct hr_perf *perf) {
   struct hr__json json = {false};
-  cJSON *root = make_tree(&json, comparison, perf);
-  return hr__json_print(&json, root);
+  return hr__json_print(&json, make_tree(&json, comparison, perf));
 }
 
 enum hr_status hr_comparison_write_json(const char *path, const struct hr_comparison *comparison,
                                         const struct hr_perf *perf, struct hr_error *error) {
   struct hr__json json = {false};
-  cJSON *root = make_tree(&json, comparison, perf);
-  return hr__json_write(&json, root, path, error);
+  return hr__json_write(&json, make_tree(&json, comparison, perf), path, error);
 }
 
 /* ---- Markdown --------------------------------------------------------------------------------------- */
@@ -912,13 +874,14 @@ static void markdown_put_group(struct compare_markdown *page, const struct hr__g
 
 static void markdown_put_groups(struct compare_markdown *page, const struct hr__group_table *groups) {
   const struct hr_summary *first = page->comparison->first_runs[0].summary;
-  const size_t count = groups->count_of(first);
+  const size_t count = hr__compare_group_count(groups, first);
   if (count == 0) return;
   fprintf(page->console.out, "\n| %s | policy |", groups->title);
   for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
     fprintf(page->console.out, " %s |", groups->columns[m].title);
   fputs("\n|---|---|---:|---:|---:|---:|\n", page->console.out);
-  for (size_t i = 0; i < count && i < MAX_GROUPS; i++) markdown_put_group(page, groups, groups->name_of(first, i));
+  for (size_t i = 0; i < count && i < MAX_GROUPS; i++)
+    markdown_put_group(page, groups, hr__compare_group_name(groups, first, i));
   if (count > MAX_GROUPS) fprintf(page->console.out, "\nand %zu more\n", count - MAX_GROUPS);
 }
 
@@ -931,10 +894,6 @@ enum hr_status hr_comparison_write_markdown(const char *path, const struct hr_co
   markdown_put_head(&page);
   markdown_put_policies(&page);
   markdown_put_metrics(&page);
-  markdown_put_groups(&page, &comparison->groups[HR__CLASSES]);
-  markdown_put_groups(&page, &comparison->groups[HR__TENANTS]);
-  markdown_put_groups(&page, &comparison->groups[HR__SERVICES]);
-  if (!page.console.out_of_memory) return hr__output_commit(&file, error);
-  hr__output_abandon(&file);
-  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) markdown_put_groups(&page, &comparison->groups[i]);
+  return hr__output_finish(&file, path, page.console.out_of_memory, error);
 }

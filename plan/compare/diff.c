@@ -52,16 +52,12 @@ const char *hr__key_value_text(const cJSON *value, char *buffer) {
 static void compare_values(const struct key_walk *walk, const struct key_place *place, const cJSON *before,
                            const cJSON *now);
 
-/* Whether a key of the outermost object has no effect on runs. */
-static bool is_ignored(const struct key_place *place, const char *key) {
-  return place->path[0] == '\0' && (strcmp(key, "$schema") == 0 || strcmp(key, "description") == 0);
-}
-
 static void compare_member(const struct key_walk *walk, const struct key_place *place, const char *key,
                            const cJSON *before, const cJSON *now) {
   struct key_place member;
   const char *dot = place->path[0] ? "." : "";
-  if (is_ignored(place, key)) return;
+  /* The file of a scenario may have these keys, which do not affect a run. */
+  if (place->path[0] == '\0' && (strcmp(key, "$schema") == 0 || strcmp(key, "description") == 0)) return;
   snprintf(member.path, sizeof member.path, "%.200s%s%.80s", place->path, dot, key);
   snprintf(member.shown, sizeof member.shown, "%.200s%s%.80s", place->shown, dot, key);
   compare_values(walk, &member, before, now);
@@ -178,16 +174,6 @@ static enum hr_status compare_keys(struct hr_diff *diff, struct hr_error *error)
 
 /* ---- Decisions of a run ----------------------------------------------------------------------------- */
 
-static uint32_t hash_place(const struct hr_placement *placement) {
-  uint64_t digest = hr__digest_add(HR__DIGEST_SEED, placement->pool.id);
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    const struct hr_slice *slice = &placement->slices[i];
-    digest = hr__digest_add(digest, (uint64_t)slice->node.id << 32 | slice->gpu_milli);
-    if (slice->gpus) digest = hr__digest_add(digest, slice->gpus);
-  }
-  return hr__hash_u64(digest);
-}
-
 static bool is_decision(enum hr_event_kind kind) {
   return kind == HR_EVENT_START || kind == HR_EVENT_REJECT || kind == HR_EVENT_PREEMPT || kind == HR_EVENT_INTERRUPT;
 }
@@ -200,12 +186,13 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
     log->out_of_memory = true;
     return;
   }
-  log->events[log->count++] =
-      (struct hr__diff_event){.at_us = event->at_us,
-                              .job = event->job.id,
-                              .place = event->kind == HR_EVENT_START ? hash_place(event->placement) : 0,
-                              .kind = (uint8_t)event->kind,
-                              .reason = (uint8_t)event->reason};
+  log->events[log->count++] = (struct hr__diff_event){
+      .at_us = event->at_us,
+      .job = event->job.id,
+      .place =
+          event->kind == HR_EVENT_START ? hr__hash_u64(hr__digest_placement(HR__DIGEST_SEED, event->placement)) : 0,
+      .kind = (uint8_t)event->kind,
+      .reason = (uint8_t)event->reason};
 }
 
 /* ---- Waits by queue --------------------------------------------------------------------------------- */
@@ -468,18 +455,7 @@ static enum hr_status explain(const struct hr_diff *diff, unsigned side, hr_job 
                               struct hr_error *error) {
   const struct hr_diff_side *own = &diff->config.sides[side];
   const struct hr_replay_config config = {.scenario = own->scenario, .trace = own->trace, .seed = diff->config.seed};
-  const struct hr_waits_config watched = {.trace = own->trace, .watched = &job, .n_watched = 1};
-  struct hr_replay replay;
-  enum hr_status status = hr_replay_init(&replay, &config, error);
-  struct hr_waits *waits = status == HR_OK ? hr_waits_create(&watched) : NULL;
-  if (status == HR_OK && !waits) status = no_memory(error);
-  if (status == HR_OK) status = hr_replay_add(&replay, hr_waits_observer(waits), error);
-  if (status == HR_OK) status = hr_replay_run(&replay, error);
-  if (status == HR_OK && hr_waits_close(waits, replay.result) != HR_OK) status = no_memory(error);
-  if (status == HR_OK && !hr__wait_sentence(waits, job, diff->first.at_us, text)) status = no_memory(error);
-  hr_waits_destroy(waits);
-  hr_replay_finish(&replay);
-  return status;
+  return hr__wait_explain(&config, job, diff->first.at_us, "the diff", text, error);
 }
 
 /* For the first job that only this side starts, finds for each side when the other side starts it, and why it does not

@@ -28,17 +28,6 @@ static const enum hr__metric listed[] = {
     HR__M_MONTHLY};
 enum { N_LISTED = sizeof listed / sizeof *listed };
 
-/* Prints text left-aligned or right-aligned; `width` counts display columns. */
-static void put_left(FILE *out, const char *text, int width) {
-  int has = (int)hr__width_of(text, strlen(text));
-  fprintf(out, "%s%*s", text, has < width ? width - has : 0, "");
-}
-
-static void put_right(FILE *out, const char *text, int width) {
-  int has = (int)hr__width_of(text, strlen(text));
-  fprintf(out, "%*s%s", has < width ? width - has : 0, "", text);
-}
-
 /* Writes the relative change, or "" if it is unknown or below 0.05 %. `buffer` has HR__METRIC_BYTES bytes. */
 static const char *share_text(double a, double b, char *buffer) {
   char number[HR__NUMBER_BYTES];
@@ -54,21 +43,21 @@ static const char *share_text(double a, double b, char *buffer) {
 /* Prints both values and their difference, and ends the line. */
 static void put_values(struct hr__console *console, enum hr_unit unit, double a, double b) {
   char text[HR__METRIC_BYTES];
-  put_right(console->out, hr__metric_text(unit, a, text), CELL_WIDTH);
-  put_right(console->out, hr__metric_text(unit, b, text), CELL_WIDTH);
-  put_right(console->out, hr__difference_text(unit, b - a, text), CELL_WIDTH);
+  hr__put_right(console->out, hr__metric_text(unit, a, text), CELL_WIDTH);
+  hr__put_right(console->out, hr__metric_text(unit, b, text), CELL_WIDTH);
+  hr__put_right(console->out, hr__difference_text(unit, b - a, text), CELL_WIDTH);
   share_text(a, b, text);
-  if (text[0]) put_right(console->out, text, SHARE_WIDTH);
+  if (text[0]) hr__put_right(console->out, text, SHARE_WIDTH);
   fputc('\n', console->out);
 }
 
 static void put_heading(struct hr__console *console, const char *first, const char *second) {
   fprintf(console->out, "\n%s", hr__bold(console));
-  put_left(console->out, first, NAME_WIDTH);
-  put_left(console->out, second, STATISTIC_WIDTH);
-  put_right(console->out, "A", CELL_WIDTH);
-  put_right(console->out, "B", CELL_WIDTH);
-  put_right(console->out, "change", CELL_WIDTH);
+  hr__put_left(console->out, first, NAME_WIDTH);
+  hr__put_left(console->out, second, STATISTIC_WIDTH);
+  hr__put_right(console->out, "A", CELL_WIDTH);
+  hr__put_right(console->out, "B", CELL_WIDTH);
+  hr__put_right(console->out, "change", CELL_WIDTH);
   fprintf(console->out, "%s\n", hr__plain(console));
 }
 
@@ -97,16 +86,9 @@ static const char *key_text(const cJSON *value, char *buffer) {
 /* Returns a path that fits into a line. Of a long one, the middle is left out: its beginning has the name of the
    object, its end the key. The caller frees it; NULL when out of memory. */
 static char *fitted_path(struct hr__console *console, const char *path) {
-  enum { WIDTH = HR__LINE_WIDTH - 2, HEAD = 42, TAIL = WIDTH - HEAD, DOTS = 3 };
+  enum { WIDTH = HR__LINE_WIDTH - 2, HEAD = 42 };
   if (hr__width_of(path, strlen(path)) <= WIDTH) return hr__presentable(console, path);
-  char *head = hr__fitted(console, path, HEAD, false), *tail = hr__fitted(console, path, TAIL + DOTS, true);
-  size_t bytes = (head ? strlen(head) : 0) + (tail ? strlen(tail) : 0) + 1;
-  char *joined = head && tail ? malloc(bytes) : NULL;
-  if (joined) snprintf(joined, bytes, "%s%s", head, tail + DOTS);
-  console->out_of_memory = console->out_of_memory || !joined;
-  free(head);
-  free(tail);
-  return joined;
+  return hr__cut_middle(console, path, HEAD, WIDTH - HEAD);
 }
 
 static void put_key(struct hr__console *console, const struct hr__diff_key *key) {
@@ -118,7 +100,7 @@ static void put_key(struct hr__console *console, const struct hr__diff_key *key)
   char *text = hr__fitted(console, change, HR__LINE_WIDTH - 6, false);
   if (shown && text) {
     fputs("  ", console->out);
-    put_left(console->out, shown, fits ? KEY_WIDTH : 0);
+    hr__put_left(console->out, shown, fits ? KEY_WIDTH : 0);
     fprintf(console->out, "%s%s\n", fits ? "" : "\n      ", text);
   }
   free(text);
@@ -140,8 +122,8 @@ static void put_keys(struct hr__console *console, const struct hr_diff *diff) {
 /* Prints a line of a queue: a statistic of both sides. The first column of the first line has the name. */
 static void put_statistic(struct hr__console *console, const char *name, const char *statistic, enum hr_unit unit,
                           double a, double b) {
-  put_left(console->out, name, NAME_WIDTH);
-  put_left(console->out, statistic, STATISTIC_WIDTH);
+  hr__put_fitted(console, name, NAME_WIDTH);
+  hr__put_left(console->out, statistic, STATISTIC_WIDTH);
   put_values(console, unit, a, b);
 }
 
@@ -153,15 +135,14 @@ static double known(const struct hr_distribution *wait_s, double value) {
 static void put_queue(struct hr__console *console, const struct hr__diff_queue *queue) {
   const struct hr_distribution *a = &queue->wait_s[0], *b = &queue->wait_s[1];
   char jobs[HR__NUMBER_BYTES], count[HR__NUMBER_BYTES + 8];
-  char *name = hr__fitted(console, queue->name[0] ? queue->name : "(none)", NAME_WIDTH - 1, false);
   uint64_t n_jobs = queue->jobs[0] > queue->jobs[1] ? queue->jobs[0] : queue->jobs[1];
   snprintf(count, sizeof count, "  %s %s", hr__count_text(n_jobs, jobs), n_jobs == 1 ? "job" : "jobs");
-  put_statistic(console, name ? name : "", "mean", HR_UNIT_SECONDS, known(a, a->mean), known(b, b->mean));
+  put_statistic(console, queue->name[0] ? queue->name : "(none)", "mean", HR_UNIT_SECONDS, known(a, a->mean),
+                known(b, b->mean));
   put_statistic(console, count, "p50", HR_UNIT_SECONDS, known(a, a->p50), known(b, b->p50));
   put_statistic(console, "", "p95", HR_UNIT_SECONDS, known(a, a->p95), known(b, b->p95));
   if (a->count != b->count || a->count != n_jobs)
     put_statistic(console, "", "started", HR_UNIT_COUNT, (double)a->count, (double)b->count);
-  free(name);
 }
 
 static void put_queues(struct hr__console *console, const struct hr_diff *diff) {
@@ -178,10 +159,8 @@ static void put_metrics(struct hr__console *console, const struct hr_diff *diff)
     double a = hr__metric_of_run(listed[i], diff->runs[0].run.summary).value;
     double b = hr__metric_of_run(listed[i], diff->runs[1].run.summary).value;
     if ((isnan(a) && isnan(b)) || (a == 0 && b == 0)) continue;
-    char *title = hr__fitted(console, hr__metric_rows[listed[i]].title, NAME_WIDTH + STATISTIC_WIDTH - 1, false);
-    put_left(console->out, title ? title : "", NAME_WIDTH + STATISTIC_WIDTH);
+    hr__put_fitted(console, hr__metric_rows[listed[i]].title, NAME_WIDTH + STATISTIC_WIDTH);
     put_values(console, hr__metric_rows[listed[i]].unit, a, b);
-    free(title);
   }
 }
 
@@ -287,8 +266,7 @@ enum hr_status hr_diff_print(FILE *out, const struct hr_diff *diff, bool colour)
   put_queues(&console, diff);
   put_metrics(&console, diff);
   put_first(&console, diff);
-  if (console.out_of_memory) return HR_NO_MEMORY;
-  return ferror(out) ? HR_IO_ERROR : HR_OK;
+  return hr__console_status(&console);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------------- */
@@ -385,11 +363,8 @@ static void json_put_answer(struct hr__json *json, cJSON *object, const struct h
 }
 
 static void json_put_first(struct hr__json *json, cJSON *root, const struct hr_diff *diff) {
-  if (!diff->first.found) {
-    hr__json_null(json, root, "first_difference");
-    return;
-  }
-  cJSON *object = hr__json_object(json, root, "first_difference");
+  cJSON *object = hr__json_object_if(json, root, "first_difference", diff->first.found);
+  if (!object) return;
   hr__json_number(json, object, "at_s", clock_s(diff, diff->first.at_us));
   hr__json_bool(json, object, "only_nodes", diff->first.only_nodes);
   for (unsigned side = 0; side < HR__DIFF_SIDES; side++) {

@@ -443,26 +443,16 @@ static void put_head(struct hr__json *json, cJSON *root, const struct hr_fill *f
   for (uint32_t i = 0; i < config->n_seeds; i++) hr__json_append_seed(json, seeds, seed_of(fill, i));
 }
 
-static void put_perf(struct hr__json *json, cJSON *root, const struct hr_fill *fill, const struct hr_perf *perf) {
-  cJSON *inner = hr__json_object(json, root, "perf");
-  hr__json_number(json, inner, "load_s", perf->load_s);
-  hr__json_number(json, inner, "sim_s", perf->sim_s);
-  hr__json_count(json, inner, "threads", fill->config.n_threads);
-  hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
-  cJSON *seconds = hr__json_object(json, inner, "seconds");
-  for (uint32_t i = 0; i < fill->config.n_rules; i++)
-    hr__json_number(json, seconds, fill->config.rules[i]->name, fill->seconds[i]);
-}
-
 enum hr_status hr_fill_write_json(const char *path, const struct hr_fill *fill, const struct hr_perf *perf,
                                   struct hr_error *error) {
-  static const struct hr_perf nothing = {0};
   struct hr__json json = {false};
   cJSON *root = cJSON_CreateObject();
   put_head(&json, root, fill);
   cJSON *policies = hr__json_array(&json, root, "policies");
   for (uint32_t i = 0; i < fill->config.n_rules; i++) put_policy(&json, policies, fill, i);
-  put_perf(&json, root, fill, perf ? perf : &nothing);
+  cJSON *seconds = hr__json_object(&json, hr__json_runs_perf(&json, root, perf, fill->config.n_threads), "seconds");
+  for (uint32_t i = 0; i < fill->config.n_rules; i++)
+    hr__json_number(&json, seconds, fill->config.rules[i]->name, fill->seconds[i]);
   return hr__json_write(&json, root, path, error);
 }
 
@@ -513,11 +503,8 @@ static void table_put_head(struct fill_terminal *page) {
   struct hr__console *console = &page->console;
   char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES];
   uint64_t n_nodes = 0;
-  char *name = hr__fitted(console, config->scenario->name, HR__LINE_WIDTH - 20, false);
   for (uint32_t i = 0; i < config->scenario->cluster.n_pools; i++) n_nodes += config->scenario->cluster.pools[i].nodes;
-  if (!name) return;
-  fprintf(console->out, "%sHeadroom %s: %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
-  free(name);
+  hr__put_page_title(console, "", config->scenario->name, HR__LINE_WIDTH - 20);
   hr__put_field(console, "trace", "%s (%s)", config->trace->source, config->trace->format);
   hr__put_field(console, "cluster", "%s GPUs on %s node%s",
                 hr__count_text(page->fill->input.capacity_milli / HR_WHOLE_GPU_MILLI, gpus),
@@ -581,8 +568,7 @@ enum hr_status hr_fill_print(FILE *out, const struct hr_fill *fill, const struct
   put_titles(&page);
   for (uint32_t i = 0; i < fill->config.n_rules; i++) put_rule(&page, i);
   put_foot(&page, perf);
-  if (page.console.out_of_memory) return HR_NO_MEMORY;
-  return ferror(out) ? HR_IO_ERROR : HR_OK;
+  return hr__console_status(&page.console);
 }
 
 /* ---- Markdown --------------------------------------------------------------------------------------- */

@@ -56,9 +56,21 @@ static double mean_of(const struct hr_forecast *forecast, uint32_t series, uint3
   return model_mean(&forecast->model, forecast->share, HR_MAX_FORECAST_WEEKS, series, ahead);
 }
 
+static const double *weeks_of(const struct hr__demand_history *demand, uint32_t series) {
+  return demand->week + (size_t)series * demand->n_weeks;
+}
+
+/* Fits every series and the total as if the trace ended before the week `end`. */
+static enum hr_status fit_weeks(const struct hr__demand_history *demand, uint32_t end, struct hr__forecast_fit *fits) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i <= demand->n_series && status == HR_OK; i++)
+    status = hr__forecast_fit_make(weeks_of(demand, i) + demand->first_week, end - demand->first_week, &fits[i]);
+  return status;
+}
+
 static double mean_week(const struct hr__demand_history *demand, uint32_t series) {
   double sum = 0;
-  for (uint32_t week = 0; week < demand->n_weeks; week++) sum += demand->week[(size_t)series * demand->n_weeks + week];
+  for (uint32_t week = 0; week < demand->n_weeks; week++) sum += weeks_of(demand, series)[week];
   return sum / demand->n_weeks;
 }
 
@@ -120,16 +132,18 @@ struct hr_forecast_item hr_forecast_item(const struct hr_forecast *forecast, uin
   if (forecast->config.holdout_weeks == 0)
     item.score =
         (struct hr_forecast_score){HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN};
-  for (uint32_t i = 0; i < demand->n_series && series == demand->n_series; i++) item.jobs += demand->series[i].jobs;
-  if (series == demand->n_series) return item;
-  item.tenant = demand->series[series].tenant;
-  item.class_ = demand->series[series].class_;
-  item.jobs = demand->series[series].jobs;
+  if (series < demand->n_series) {
+    item.tenant = demand->series[series].tenant;
+    item.class_ = demand->series[series].class_;
+    item.jobs = demand->series[series].jobs;
+    return item;
+  }
+  for (uint32_t i = 0; i < demand->n_series; i++) item.jobs += demand->series[i].jobs;
   return item;
 }
 
 double hr_forecast_actual(const struct hr_forecast *forecast, uint32_t series, uint32_t week) {
-  return forecast->demand.week[(size_t)series * forecast->demand.n_weeks + week];
+  return weeks_of(&forecast->demand, series)[week];
 }
 
 struct hr_forecast_band hr_forecast_week(const struct hr_forecast *forecast, uint32_t series, uint32_t week) {
@@ -166,10 +180,6 @@ struct backtest {
   struct error_sums *sums; /* [n_series + 1] */
 };
 
-static const double *weeks_of(const struct hr__demand_history *demand, uint32_t series) {
-  return demand->week + (size_t)series * demand->n_weeks;
-}
-
 static void score(void *self, uint32_t series, const double *paths) {
   struct backtest *backtest = self;
   struct error_sums *sums = &backtest->sums[series];
@@ -190,11 +200,7 @@ static void score(void *self, uint32_t series, const double *paths) {
 }
 
 static enum hr_status backtest_origin(struct backtest *backtest) {
-  const struct hr__demand_history *demand = backtest->demand;
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i <= demand->n_series && status == HR_OK; i++)
-    status = hr__forecast_fit_make(weeks_of(demand, i) + demand->first_week, backtest->origin - demand->first_week,
-                                   &backtest->fits[i]);
+  enum hr_status status = fit_weeks(backtest->demand, backtest->origin, backtest->fits);
   return status == HR_OK ? hr__forecast_draw_paths(&backtest->model, backtest->ahead, backtest->share, score, backtest)
                          : status;
 }
@@ -383,7 +389,7 @@ static enum hr_status note_weeks(struct hr_forecast *forecast) {
 /* Adds a note if the last weeks have very little demand. The recording may have ended before the last job. */
 static enum hr_status note_end(struct hr_forecast *forecast) {
   const struct hr__demand_history *demand = &forecast->demand;
-  const double *total = demand->week + (size_t)demand->n_series * demand->n_weeks;
+  const double *total = weeks_of(demand, demand->n_series);
   uint32_t fitted = demand->n_weeks - demand->first_week, few = 0;
   double sum = 0;
   for (uint32_t i = demand->first_week; i < demand->n_weeks; i++) sum += total[i];
@@ -444,10 +450,7 @@ static enum hr_status allocate(struct hr_forecast *forecast) {
 
 static enum hr_status fit_series(struct hr_forecast *forecast) {
   const struct hr__demand_history *demand = &forecast->demand;
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i <= demand->n_series && status == HR_OK; i++)
-    status = hr__forecast_fit_make(demand->week + (size_t)i * demand->n_weeks + demand->first_week,
-                                   demand->n_weeks - demand->first_week, &forecast->fits[i]);
+  enum hr_status status = fit_weeks(demand, demand->n_weeks, forecast->fits);
   for (uint32_t i = 0; i <= demand->n_series && status == HR_OK; i++)
     status = hr__forecast_shape_make(demand, i, &forecast->profiles[i]);
   forecast->model = (struct hr__forecast_model){forecast->fits, demand->n_series, forecast->config.growth};
@@ -512,13 +515,6 @@ struct forecast_page {
 
 /* ---- Output: cells ---------------------------------------------------------------------------------- */
 
-static void put_left(struct forecast_page *page, const char *text, size_t columns) {
-  char *shown = hr__fitted(&page->console, text, columns - 1, false);
-  size_t width = shown ? hr__width_of(shown, strlen(shown)) : 0;
-  fprintf(page->console.out, "%s%*s", shown ? shown : "", (int)(columns - width), "");
-  free(shown);
-}
-
 static void put_cell(struct forecast_page *page, const char *text) {
   fprintf(page->console.out, "%*s", CELL_WIDTH, text);
 }
@@ -543,8 +539,8 @@ static void put_ratio(struct forecast_page *page, double value) {
 static void put_titles(struct forecast_page *page, const char *first, size_t width, const char *second,
                        const char *const *titles) {
   fprintf(page->console.out, "\n%s", hr__bold(&page->console));
-  put_left(page, first, width);
-  if (second) put_left(page, second, CLASS_WIDTH);
+  hr__put_fitted(&page->console, first, width);
+  if (second) hr__put_fitted(&page->console, second, CLASS_WIDTH);
   for (; *titles; titles++) put_cell(page, *titles);
   fprintf(page->console.out, "%s\n", hr__plain(&page->console));
 }
@@ -582,29 +578,33 @@ static void put_head(struct forecast_page *page) {
 
 /* ---- Output: the total ------------------------------------------------------------------------------ */
 
+/* Prints the columns of a future month and ends the line. */
+static void put_month(struct forecast_page *page, uint32_t series, uint32_t month) {
+  struct hr_forecast_month gpus = hr_forecast_month(page->forecast, series, month);
+  put_gpus(page, gpus.mean.mean);
+  put_gpus(page, gpus.mean.low);
+  put_gpus(page, gpus.mean.high);
+  put_gpus(page, gpus.peak);
+  fputc('\n', page->console.out);
+}
+
 static void put_months(struct forecast_page *page) {
   static const char *const titles[] = {"mean", "low", "high", "peak p95", NULL};
-  const struct hr_forecast *forecast = page->forecast;
-  struct hr_forecast_item total = hr_forecast_item(forecast, page->n_series);
+  struct hr_forecast_item total = hr_forecast_item(page->forecast, page->n_series);
   put_titles(page, "GPUs", NAME_WIDTH, NULL, titles);
-  put_left(page, "in the trace", NAME_WIDTH);
+  hr__put_fitted(&page->console, "in the trace", NAME_WIDTH);
   put_gpus(page, total.week_gpu_hours / HR__WEEK_HOURS);
   fputc('\n', page->console.out);
-  put_left(page, "now", NAME_WIDTH);
+  hr__put_fitted(&page->console, "now", NAME_WIDTH);
   put_gpus(page, total.now_gpus);
   fprintf(page->console.out, "%*s", 2 * CELL_WIDTH, "");
   put_gpus(page, total.now_peak);
   fputc('\n', page->console.out);
   for (uint32_t month = 0; month < page->span.months; month++) {
-    struct hr_forecast_month gpus = hr_forecast_month(forecast, page->n_series, month);
     char name[32];
     snprintf(name, sizeof name, "month %" PRIu32, month + 1);
-    put_left(page, name, NAME_WIDTH);
-    put_gpus(page, gpus.mean.mean);
-    put_gpus(page, gpus.mean.low);
-    put_gpus(page, gpus.mean.high);
-    put_gpus(page, gpus.peak);
-    fputc('\n', page->console.out);
+    hr__put_fitted(&page->console, name, NAME_WIDTH);
+    put_month(page, page->n_series, month);
   }
 }
 
@@ -613,7 +613,7 @@ static void put_months(struct forecast_page *page) {
 /* Prints the hours of a day as bars, in eighths of the busiest hour of the week. */
 static void put_day(struct forecast_page *page, const char *name, const double *hours, double max) {
   static const char *const bars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  put_left(page, name, NAME_WIDTH);
+  hr__put_fitted(&page->console, name, NAME_WIDTH);
   for (unsigned i = 0; i < DAY_HOURS; i++) {
     const char *bar = bars[(unsigned)(hours[i] / max * 8 + 0.5)];
     fprintf(page->console.out, "%s%s", bar, bar);
@@ -628,7 +628,7 @@ static void put_week(struct forecast_page *page) {
   const char *const *names = page->forecast->trace->dated ? dated : plain;
   double max = profile[page->forecast->profiles[page->n_series].peak];
   fprintf(page->console.out, "\n%s", hr__bold(&page->console));
-  put_left(page, "weekly profile", NAME_WIDTH);
+  hr__put_fitted(&page->console, "weekly profile", NAME_WIDTH);
   fprintf(page->console.out, "%-12d%-12d%-12d%d%s\n", 0, 6, 12, 18, hr__plain(&page->console));
   if (page->span.profile == DAY_HOURS) put_day(page, "every day", profile, max);
   if (page->span.profile == 2 * DAY_HOURS) {
@@ -642,8 +642,8 @@ static void put_week(struct forecast_page *page) {
 /* ---- Output: series --------------------------------------------------------------------------------- */
 
 static void put_names(struct forecast_page *page, const struct hr_forecast_item *item) {
-  put_left(page, item->tenant[0] ? item->tenant : "(none)", NAME_WIDTH);
-  put_left(page, item->class_[0] ? item->class_ : "(none)", CLASS_WIDTH);
+  hr__put_fitted(&page->console, item->tenant[0] ? item->tenant : "(none)", NAME_WIDTH);
+  hr__put_fitted(&page->console, item->class_[0] ? item->class_ : "(none)", CLASS_WIDTH);
 }
 
 static void put_more(struct forecast_page *page) {
@@ -661,14 +661,9 @@ static void put_series(struct forecast_page *page) {
   put_titles(page, "tenant", NAME_WIDTH, "class", titles);
   for (uint32_t i = 0; i < page->n_series && i < MAX_SERIES; i++) {
     struct hr_forecast_item item = hr_forecast_item(page->forecast, i);
-    struct hr_forecast_month gpus = hr_forecast_month(page->forecast, i, page->span.months - 1);
     put_names(page, &item);
     put_gpus(page, item.now_gpus);
-    put_gpus(page, gpus.mean.mean);
-    put_gpus(page, gpus.mean.low);
-    put_gpus(page, gpus.mean.high);
-    put_gpus(page, gpus.peak);
-    fputc('\n', page->console.out);
+    put_month(page, i, page->span.months - 1);
   }
   put_more(page);
 }
@@ -680,7 +675,7 @@ static void put_score(struct forecast_page *page, uint32_t series) {
   if (series < page->n_series)
     put_names(page, &item);
   else
-    put_left(page, "total", NAME_WIDTH + CLASS_WIDTH);
+    hr__put_fitted(&page->console, "total", NAME_WIDTH + CLASS_WIDTH);
   put_per_cent(page, item.score.wape);
   put_per_cent(page, item.score.naive_wape);
   put_per_cent(page, item.score.bias);
@@ -724,8 +719,7 @@ enum hr_status hr_forecast_print(FILE *out, const struct hr_forecast *forecast, 
   put_series(&page);
   put_scores(&page);
   put_legend(&page);
-  if (page.console.out_of_memory) return HR_NO_MEMORY;
-  return ferror(out) ? HR_IO_ERROR : HR_OK;
+  return hr__console_status(&page.console);
 }
 
 /* ---- Output: JSON ----------------------------------------------------------------------------------- */

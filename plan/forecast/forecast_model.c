@@ -622,11 +622,15 @@ static double variance_of(const struct hr__forecast_posterior *at, double alpha,
   return at->var_level + 2 * drifts * at->covariance + drifts * drifts * at->var_drift + alpha * alpha * week + 1;
 }
 
-/* Draws a path of one fit. `growth`, per year, replaces the drift of the fit; 0: the drift of the fit applies. */
-static void draw_alone(const struct hr__forecast_fit *fit, double growth, uint64_t seed, uint32_t entity,
-                       uint32_t replication, uint32_t n_weeks, double *path) {
+/* Draws a path of the total, or of a series, which is not yet scaled to the total. If a growth is given, it replaces
+   the drift of the total, and the series have no drift. */
+static void draw_alone(const struct hr__forecast_model *model, uint32_t series, uint64_t seed, uint32_t replication,
+                       uint32_t n_weeks, double *path) {
+  const struct hr__forecast_fit *fit = &model->fits[series];
+  bool is_total = series == model->n_series;
+  double growth = is_total || model->growth <= 0 ? model->growth : 1;
   struct hr__stream stream;
-  hr__stream_init(&stream, seed, HR__PURPOSE_FORECAST, entity, replication);
+  hr__stream_init(&stream, seed, HR__PURPOSE_FORECAST, is_total ? HR_NONE : series, replication);
   gsl_rng rng = hr__stream_rng(&stream);
   struct path_start path_start = draw_path_start(fit, &stream, &rng);
   double alpha = hr__forecast_alpha(path_start.place), drifts = 0, damping = 1, walk = 0;
@@ -642,17 +646,6 @@ static void draw_alone(const struct hr__forecast_fit *fit, double growth, uint64
   }
 }
 
-static void draw_total(const struct hr__forecast_model *model, uint64_t seed, uint32_t replication, uint32_t n_weeks,
-                       double *path) {
-  draw_alone(&model->fits[model->n_series], model->growth, seed, HR_NONE, replication, n_weeks, path);
-}
-
-/* Draws a path of a series, not yet scaled to the total. */
-static void draw_part(const struct hr__forecast_model *model, uint32_t series, uint64_t seed, uint32_t replication,
-                      uint32_t n_weeks, double *path) {
-  draw_alone(&model->fits[series], model->growth > 0 ? 1 : 0, seed, series, replication, n_weeks, path);
-}
-
 /* The share of `part` in `sum`; if the sum is 0, every series has the same share. */
 static double part_of(const struct hr__forecast_model *model, double part, double sum) {
   return sum > 0 ? part / sum : 1.0 / model->n_series;
@@ -660,8 +653,8 @@ static double part_of(const struct hr__forecast_model *model, double part, doubl
 
 void hr__forecast_draw_path(const struct hr__forecast_model *model, uint64_t seed, uint32_t n_weeks, double *series,
                             double *total) {
-  draw_total(model, seed, 0, n_weeks, total);
-  for (uint32_t i = 0; i < model->n_series; i++) draw_part(model, i, seed, 0, n_weeks, series + (size_t)i * n_weeks);
+  draw_alone(model, model->n_series, seed, 0, n_weeks, total);
+  for (uint32_t i = 0; i < model->n_series; i++) draw_alone(model, i, seed, 0, n_weeks, series + (size_t)i * n_weeks);
   for (uint32_t week = 0; week < n_weeks; week++) {
     double sum = 0;
     for (uint32_t i = 0; i < model->n_series; i++) sum += series[(size_t)i * n_weeks + week];
@@ -681,19 +674,10 @@ struct ensemble {
   double *path;                /* [n_weeks] */
 };
 
-static void draw_totals(const struct ensemble *all) {
+static void add_paths(const struct ensemble *all, uint32_t series, double *sum) {
   for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) {
-    draw_total(all->model, ensemble_seed, i, all->n_weeks, all->path);
-    for (uint32_t week = 0; week < all->n_weeks; week++)
-      all->total[(size_t)week * HR__FORECAST_PATHS + i] = all->path[week];
-  }
-}
-
-static void add_parts(const struct ensemble *all, uint32_t series) {
-  for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) {
-    draw_part(all->model, series, ensemble_seed, i, all->n_weeks, all->path);
-    for (uint32_t week = 0; week < all->n_weeks; week++)
-      all->sum[(size_t)week * HR__FORECAST_PATHS + i] += all->path[week];
+    draw_alone(all->model, series, ensemble_seed, i, all->n_weeks, all->path);
+    for (uint32_t week = 0; week < all->n_weeks; week++) sum[(size_t)week * HR__FORECAST_PATHS + i] += all->path[week];
   }
 }
 
@@ -701,7 +685,7 @@ static void add_parts(const struct ensemble *all, uint32_t series) {
 static void scale_parts(const struct ensemble *all, uint32_t series, double *share) {
   for (uint32_t week = 0; week < all->n_weeks; week++) share[week] = 0;
   for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) {
-    draw_part(all->model, series, ensemble_seed, i, all->n_weeks, all->path);
+    draw_alone(all->model, series, ensemble_seed, i, all->n_weeks, all->path);
     for (uint32_t week = 0; week < all->n_weeks; week++) {
       size_t cell = (size_t)week * HR__FORECAST_PATHS + i;
       double part = part_of(all->model, all->path[week], all->sum[cell]);
@@ -718,9 +702,9 @@ enum hr_status hr__forecast_draw_paths(const struct hr__forecast_model *model, u
   double *memory = calloc(3 * cells + n_weeks, sizeof *memory);
   if (!memory) return HR_NO_MEMORY;
   struct ensemble all = {model, n_weeks, memory, memory + cells, memory + 2 * cells, memory + 3 * cells};
-  draw_totals(&all);
+  add_paths(&all, model->n_series, all.total);
   receive(self, model->n_series, all.total);
-  for (uint32_t i = 0; i < model->n_series; i++) add_parts(&all, i);
+  for (uint32_t i = 0; i < model->n_series; i++) add_paths(&all, i, all.sum);
   for (uint32_t i = 0; i < model->n_series; i++) {
     scale_parts(&all, i, share + (size_t)i * n_weeks);
     receive(self, i, all.paths);

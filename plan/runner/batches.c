@@ -69,13 +69,14 @@ enum { MAX_MESSAGE = 1 << 30 };
 /* ---- Ranks: messages -------------------------------------------------------------------------------- */
 
 /* Sleeps until the request has completed. MPI_Wait then returns at once. */
-static void sleep_until(MPI_Request *request) {
+static void await(MPI_Request *request) {
   enum { SPINS = 100, PAUSE_US = 100 };
   int complete = 0;
   for (unsigned tries = 0; !complete; tries++) {
     MPI_Test(request, &complete, MPI_STATUS_IGNORE);
     if (!complete && tries > SPINS) hr__pause_us(PAUSE_US);
   }
+  MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
 static int next_piece(size_t left) {
@@ -87,8 +88,7 @@ void hr__ranks_share(void *bytes, size_t count) {
     MPI_Request request;
     int piece = next_piece(count);
     MPI_Ibcast(at, piece, MPI_BYTE, FIRST, MPI_COMM_WORLD, &request);
-    sleep_until(&request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    await(&request);
     at += piece;
     count -= (size_t)piece;
   }
@@ -110,8 +110,7 @@ static void ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t c
     MPI_Request request;
     int piece = next_piece(count);
     MPI_Irecv(at, piece, MPI_BYTE, rank, (int)tag, MPI_COMM_WORLD, &request);
-    sleep_until(&request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    await(&request);
     at += piece;
     count -= (size_t)piece;
   }
@@ -152,8 +151,7 @@ static enum hr_status different(struct hr_error *error, const char *what) {
 static void least_of_all(const int64_t *own, int64_t *least, int count) {
   MPI_Request request;
   MPI_Iallreduce(own, least, count, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD, &request);
-  sleep_until(&request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  await(&request);
 }
 
 static void *start_mpi(void *self) {

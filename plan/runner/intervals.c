@@ -49,6 +49,13 @@ static const char *tenant_named(struct text_part part, const struct hr_trace *tr
   return NULL;
 }
 
+enum { WORD_BYTES = 100 };
+
+/* Copies a part to `word`, which has WORD_BYTES bytes. A longer part is cut. */
+static void copy_word(struct text_part part, char *word) {
+  snprintf(word, WORD_BYTES, "%.*s", (int)(part.length < WORD_BYTES ? part.length : WORD_BYTES - 1), part.at);
+}
+
 /* Reports an unknown class or tenant, and suggests the nearest name. `class_only`, `tenant_only`: the text said "class"
    or "tenant", so only such names are suggested. */
 static enum hr_status unknown_group(struct text_part part, bool class_only, bool tenant_only,
@@ -56,11 +63,11 @@ static enum hr_status unknown_group(struct text_part part, bool class_only, bool
   uint32_t n_tenants = trace->tenant && !class_only ? trace->tenants.count : 0, n = 0;
   const char **known = calloc((size_t)n_tenants + HR_N_CLASSES, sizeof *known);
   const char *what = class_only ? "no class" : tenant_only ? "no tenant" : "neither a class nor a tenant";
-  char word[100];
+  char word[WORD_BYTES];
   if (!known) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (unsigned i = 1; i < HR_N_CLASSES && !tenant_only; i++) known[n++] = hr_job_class_name((enum hr_job_class)i);
   for (uint32_t i = 0; i < n_tenants; i++) known[n++] = trace->tenants.text[i];
-  snprintf(word, sizeof word, "%.*s", (int)(part.length < sizeof word ? part.length : sizeof word - 1), part.at);
+  copy_word(part, word);
   const char *nearest = hr_nearest_word(word, known);
   enum hr_status status = hr_fail(error, HR_BAD_INPUT, "'%s' is %s of %.200s%s%.100s%s", word, what, trace->source,
                                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
@@ -85,8 +92,8 @@ static enum hr_status parse_group(struct text_part part, const struct hr_trace *
 
 static enum hr_status unknown_metric(struct text_part part, bool of_groups, struct hr_error *error) {
   const char *names[HR__N_METRICS + 1];
-  char word[100];
-  snprintf(word, sizeof word, "%.*s", (int)(part.length < sizeof word ? part.length : sizeof word - 1), part.at);
+  char word[WORD_BYTES];
+  copy_word(part, word);
   hr__metric_names(of_groups, names);
   const char *nearest = hr_nearest_word(word, names);
   if (nearest) return hr_fail(error, HR_BAD_INPUT, "unknown metric '%s'; did you mean '%s'?", word, nearest);
@@ -111,14 +118,14 @@ static const char *service_named(struct text_part part, const struct hr_services
 static enum hr_status parse_of_service(struct text_part part, struct hr__scoped_metric *metric,
                                        struct hr_error *error) {
   const char *names[HR__N_METRICS + 1], *nearest;
-  char word[100];
+  char word[WORD_BYTES];
   size_t n = 0;
   metric->id = hr__metric_find(part.at, part.length);
   if (metric->id != HR__N_METRICS && hr__metric_rows[metric->id].flags & HR_METRIC_OF_REQUESTS) return HR_OK;
   for (size_t i = 0; i < HR__N_METRICS; i++)
     if (hr__metric_rows[i].flags & HR_METRIC_OF_REQUESTS) names[n++] = hr__metric_rows[i].path;
   names[n] = NULL;
-  snprintf(word, sizeof word, "%.*s", (int)(part.length < sizeof word ? part.length : sizeof word - 1), part.at);
+  copy_word(part, word);
   nearest = hr_nearest_word(word, names);
   return hr_fail(error, HR_BAD_INPUT, "'%s' is no metric of the service '%.100s'; %s%s%s", word, metric->name,
                  nearest ? "did you mean '" : "", nearest ? nearest : "examples are ttft_ms.p95 and attainment",
@@ -130,7 +137,7 @@ static enum hr_status unknown_service(struct text_part part, const struct hr_ser
                                       struct hr_error *error) {
   if (!services || !services->count) return HR_OK;
   const char **known = calloc((size_t)services->count + 1, sizeof *known), *nearest = NULL;
-  char word[100] = "";
+  char word[WORD_BYTES] = "";
   bool is_metric = false;
   if (!known) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (uint32_t i = 0; i < services->count; i++) known[i] = services->at[i].name;
@@ -374,13 +381,26 @@ void hr__json_metric_interval(struct hr__json *json, cJSON *object, enum hr__met
   hr__json_interval(json, object, &bounded);
 }
 
-/* ---- Pairs ------------------------------------------------------------------------------------------ */
-
-static double mean_of(const double *values, uint32_t count) {
-  double sum = 0;
-  for (uint32_t i = 0; i < count; i++) sum += values[i];
-  return sum / count;
+void hr__json_all_notes(struct hr__json *json, cJSON *root, const struct hr_scenario *scenario,
+                        const struct hr_trace *trace, const struct hr_notes *notes) {
+  cJSON *array = hr__json_array(json, root, "notes");
+  hr__json_notes(json, array, &scenario->notes);
+  hr__json_notes(json, array, &trace->notes);
+  hr__json_notes(json, array, notes);
 }
+
+cJSON *hr__json_runs_perf(struct hr__json *json, cJSON *root, const struct hr_perf *perf, uint32_t threads) {
+  static const struct hr_perf nothing = {0};
+  cJSON *object = hr__json_object(json, root, "perf");
+  if (!perf) perf = &nothing;
+  hr__json_number(json, object, "load_s", perf->load_s);
+  hr__json_number(json, object, "sim_s", perf->sim_s);
+  hr__json_count(json, object, "threads", threads);
+  hr__json_number(json, object, "peak_rss_mib", perf->peak_rss_mib);
+  return object;
+}
+
+/* ---- Pairs ------------------------------------------------------------------------------------------ */
 
 static double mean_difference(const double *first, const double *other, uint32_t count) {
   double sum = 0;
@@ -405,7 +425,7 @@ struct hr_estimate hr__interval_paired(const double *first, const double *other,
   else if (!exact)
     half = HR__UNKNOWN;
   struct hr_estimate estimate = {
-      .value = mean_of(other, count), .difference = mean, .low = mean - half, .high = mean + half};
+      .value = hr__mean_of(other, count), .difference = mean, .low = mean - half, .high = mean + half};
   estimate.significant = estimate.low > 0 || estimate.high < 0;
   return estimate;
 }
@@ -418,7 +438,7 @@ static double mean_variance(const double *values, uint32_t count, double mean) {
 }
 
 struct hr__mean hr__interval_of_mean(const double *values, uint32_t count) {
-  double mean = mean_of(values, count);
+  double mean = hr__mean_of(values, count);
   if (count < 2) return (struct hr__mean){mean, HR__UNKNOWN};
   return (struct hr__mean){mean, gsl_cdf_tdist_Pinv(0.975, count - 1) * sqrt(mean_variance(values, count, mean))};
 }
@@ -439,7 +459,7 @@ double hr__p_value_paired(const double *first, const double *other, uint32_t cou
 
 double hr__p_value_welch(const double *first, uint32_t n_first, const double *other, uint32_t n_other) {
   if (n_first < 2 || n_other < 2) return HR__UNKNOWN;
-  double a = mean_of(first, n_first), b = mean_of(other, n_other);
+  double a = hr__mean_of(first, n_first), b = hr__mean_of(other, n_other);
   double u = mean_variance(first, n_first, a), v = mean_variance(other, n_other, b);
   double freedom = u + v > 0 ? (u + v) * (u + v) / (u * u / (n_first - 1) + v * v / (n_other - 1)) : 1;
   return two_sided(b - a, u + v, freedom);

@@ -40,9 +40,7 @@ char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file) 
   if (!out) return NULL;
   fprintf(out, "%s\n%s\n%d%d", file, scenario->trace_format, scenario->lenient, scenario->drop_failed);
   for (size_t i = 0; i < scenario->columns.count; i++) put_entry(out, &scenario->columns.entry[i]);
-  if (fclose(out) == 0) return text;
-  free(text);
-  return NULL;
+  return hr__stream_text(out, &text);
 }
 
 uint64_t hr__input_digest_bytes(uint64_t digest, const void *bytes, size_t count) {
@@ -122,7 +120,7 @@ enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct 
                                                  .progress = config->progress};
   struct hr_replay replay;
   enum hr_status status = hr_replay_init(&replay, &replay_config, error);
-  if (status == HR_OK && details) status = details->prepare(details->self, &replay, error);
+  if (status == HR_OK && details && details->prepare) status = details->prepare(details->self, &replay, error);
   if (status == HR_OK) status = hr_replay_run(&replay, error);
   if (status == HR_OK && details) status = details->collect(details->self, &replay, error);
   take(&replay, run);
@@ -147,7 +145,8 @@ void hr__parcel_one_run(struct hr__parcel *parcel, struct hr__one_run *run) {
   if (has_alerts) hr__parcel_alerts(parcel, &run->alerts);
 }
 
-bool hr__wait_sentence(const struct hr_waits *waits, hr_job job, int64_t at_us, char **text) {
+/* Sets *text as hr__wait_explain does. Returns false when out of memory. */
+static bool wait_sentence(const struct hr_waits *waits, hr_job job, int64_t at_us, char **text) {
   const struct hr_wait *wait;
   size_t size = 0, count = hr_waits_of(waits, job, &wait);
   while (count && (wait->begin_us > at_us || wait->end_us <= at_us)) wait++, count--;
@@ -162,6 +161,22 @@ bool hr__wait_sentence(const struct hr_waits *waits, hr_job job, int64_t at_us, 
   }
   fputc('.', out);
   return fclose(out) == 0;
+}
+
+enum hr_status hr__wait_explain(const struct hr_replay_config *config, hr_job job, int64_t at_us, const char *user,
+                                char **text, struct hr_error *error) {
+  const struct hr_waits_config watched = {.trace = config->trace, .watched = &job, .n_watched = 1};
+  struct hr_replay replay;
+  enum hr_status status = hr_replay_init(&replay, config, error);
+  struct hr_waits *waits = status == HR_OK ? hr_waits_create(&watched) : NULL;
+  bool complete = status != HR_OK || waits;
+  if (waits) status = hr_replay_add(&replay, hr_waits_observer(waits), error);
+  if (waits && status == HR_OK) status = hr_replay_run(&replay, error);
+  if (waits && status == HR_OK)
+    complete = hr_waits_close(waits, replay.result) == HR_OK && wait_sentence(waits, job, at_us, text);
+  hr_waits_destroy(waits);
+  hr_replay_finish(&replay);
+  return complete ? status : hr_fail(error, HR_NO_MEMORY, "out of memory for %s", user);
 }
 
 /* ---- Replay: observers ------------------------------------------------------------------------------ */
@@ -321,18 +336,15 @@ enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_c
 
 /* ---- Replay: the run -------------------------------------------------------------------------------- */
 
-/* Sets the clusters of a run; the structure is the caller's. */
-static void set_clusters(struct hr_run_config *run, const struct hr_scenario *scenario, struct hr_clusters *clusters) {
-  if (!scenario->clusters) return;
-  *clusters = (struct hr_clusters){scenario->clusters->parts, scenario->clusters->count, scenario->clusters->router};
-  run->clusters = clusters;
-}
-
-static struct hr_run_config run_config_of(const struct hr_replay *replay) {
+/* `clusters` has the clusters of the run, and belongs to the caller. */
+static struct hr_run_config run_config_of(const struct hr_replay *replay, struct hr_clusters *clusters) {
   const struct hr_replay_config *config = &replay->config;
   const struct hr_scenario *scenario = config->scenario;
+  if (scenario->clusters)
+    *clusters = (struct hr_clusters){scenario->clusters->parts, scenario->clusters->count, scenario->clusters->router};
   return (struct hr_run_config){.trace = config->trace,
                                 .cluster = &scenario->cluster,
+                                .clusters = scenario->clusters ? clusters : NULL,
                                 .policy = config->policy->ops,
                                 .params = config->policy->params,
                                 .seed = config->seed,
@@ -353,16 +365,14 @@ static struct hr_run_config run_config_of(const struct hr_replay *replay) {
 }
 
 enum hr_status hr_replay_check(const struct hr_replay *replay, struct hr_error *error) {
-  struct hr_run_config run = run_config_of(replay);
   struct hr_clusters clusters;
-  set_clusters(&run, replay->config.scenario, &clusters);
+  struct hr_run_config run = run_config_of(replay, &clusters);
   return hr_sim_check(&run, error);
 }
 
 static enum hr_status simulate(struct hr_replay *replay, struct hr_error *error) {
-  struct hr_run_config run = run_config_of(replay);
   struct hr_clusters clusters;
-  set_clusters(&run, replay->config.scenario, &clusters);
+  struct hr_run_config run = run_config_of(replay, &clusters);
   double begin_s = hr__clock_s();
   enum hr_status status = hr_sim_run(&run, &replay->result, error);
   replay->sim_s = hr__clock_s() - begin_s;
@@ -401,12 +411,11 @@ static bool has_other_speeds(const struct hr_speeds *speeds) {
 }
 
 static enum hr_status note_deadlines(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
-                                     struct hr_notes *notes, struct hr_error *error) {
+                                     struct hr_notes *notes) {
   if (strcmp(policy->ops->name, "deadline") != 0 || !has_other_speeds(scenario->speeds)) return HR_OK;
-  enum hr_status status =
-      hr_notes_add(notes, "the policy 'deadline' decides as if jobs had the same speed in all pools, but 'models' has "
-                          "other speeds: in slower pools it changes to on-demand nodes too late for some deadlines");
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return hr_notes_add(notes,
+                      "the policy 'deadline' decides as if jobs had the same speed in all pools, but 'models' has "
+                      "other speeds: in slower pools it changes to on-demand nodes too late for some deadlines");
 }
 
 /* Whether a policy that counts pods can give an elastic job fewer than all its GPUs. */
@@ -419,7 +428,7 @@ static bool has_several_pods(const struct hr_scenario *scenario, const struct hr
 
 /* Adds a note on elastic jobs that the model of a scheduler runs with all their GPUs. */
 static enum hr_status note_elastic(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
-                                   const struct hr_trace *trace, struct hr_notes *notes, struct hr_error *error) {
+                                   const struct hr_trace *trace, struct hr_notes *notes) {
   const char *name = policy->ops->name;
   bool is_kai = strcmp(name, "kai") == 0, by_gpu = hr_cluster_spec_by_gpu(&scenario->cluster), rents = false;
   uint32_t n = 0;
@@ -430,46 +439,41 @@ static enum hr_status note_elastic(const struct hr_scenario *scenario, const str
     n += trace->min_gpus[job] != HR_NONE && trace->min_gpus[job] < trace->gpus[job] &&
          (by_gpu || rents || !has_several_pods(scenario, trace, job));
   if (n == 0) return HR_OK;
-  const enum hr_status status =
-      hr_notes_add(notes, "%s: %" PRIu32 " job%s with 'min_gpus' below 'gpus' run%s with all GPUs; %s", name, n,
-                   n == 1 ? "" : "s", n == 1 ? "s" : "",
-                   by_gpu  ? "jobs are not resized in per-GPU allocation"
-                   : rents ? "jobs are not resized if nodes are rented"
-                           : "whole pods are added or left out, and a job has one for each of its 'tasks'");
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return hr_notes_add(notes, "%s: %" PRIu32 " job%s with 'min_gpus' below 'gpus' run%s with all GPUs; %s", name, n,
+                      n == 1 ? "" : "s", n == 1 ? "s" : "",
+                      by_gpu  ? "jobs are not resized in per-GPU allocation"
+                      : rents ? "jobs are not resized if nodes are rented"
+                              : "whole pods are added or left out, and a job has one for each of its 'tasks'");
 }
 
 /* Adds a note on the data from which a router predicts waits, if the trace has neither limits nor estimates of run
    times. */
 static enum hr_status note_router(const struct hr_scenario *scenario, const struct hr_trace *trace,
-                                  struct hr_notes *notes, struct hr_error *error) {
+                                  struct hr_notes *notes) {
   if (!scenario->clusters || !hr_job_router_predicts(&scenario->clusters->router)) return HR_OK;
   if (trace->estimate_us || trace->limit_us) return HR_OK;
-  const enum hr_status status =
-      hr_notes_add(notes,
-                   "router '%s': the trace has neither estimates nor limits of run times, so predicted waits are "
-                   "computed from the real run times, which a router would not know",
-                   hr_job_router_name(scenario->clusters->router.kind));
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return hr_notes_add(notes,
+                      "router '%s': the trace has neither estimates nor limits of run times, so predicted waits are "
+                      "computed from the real run times, which a router would not know",
+                      hr_job_router_name(scenario->clusters->router.kind));
 }
 
 /* Notes how many jobs are submitted after the horizon, so that they are not part of the run. With services, the run may
    begin before the first job, so nothing is noted. */
 static enum hr_status note_horizon(const struct hr_scenario *scenario, const struct hr_trace *trace,
-                                   struct hr_notes *notes, struct hr_error *error) {
+                                   struct hr_notes *notes) {
   uint64_t n_later = 0;
   if (scenario->horizon_us == HR_NEVER_US || scenario->services) return HR_OK;
   for (uint32_t job = 0; job < trace->n_jobs; job++) n_later += trace->submit_us[job] > scenario->horizon_us;
   if (n_later == 0) return HR_OK;
-  const enum hr_status status =
-      hr_notes_add(notes, "horizon_s: %" PRIu64 " of %" PRIu32 " jobs are submitted after the horizon and are left out",
-                   n_later, trace->n_jobs);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return hr_notes_add(notes,
+                      "horizon_s: %" PRIu64 " of %" PRIu32 " jobs are submitted after the horizon and are left out",
+                      n_later, trace->n_jobs);
 }
 
 /* With `mig_fallback`, notes how many jobs may run on other GPUs than they request. */
 static enum hr_status note_mig_fallback(const struct hr_scenario *scenario, const struct hr_trace *trace,
-                                        struct hr_notes *notes, struct hr_error *error) {
+                                        struct hr_notes *notes) {
   if (!scenario->cluster.mig_fallback) return HR_OK;
   uint64_t n_named = 0, n_others = 0;
   for (uint32_t job = 0; job < trace->n_jobs; job++)
@@ -478,23 +482,23 @@ static enum hr_status note_mig_fallback(const struct hr_scenario *scenario, cons
     else if (trace->gpus[job] > 0)
       n_others++;
   if (n_named + n_others == 0) return HR_OK;
-  const enum hr_status status = hr_notes_add(
+  return hr_notes_add(
       notes,
       "mig_fallback: jobs that name a MIG profile (%" PRIu64 ") may run on whole GPUs or shares, and other "
       "jobs (%" PRIu64 ") may run on MIG instances; a device plugin with the strategy 'mixed' allows neither",
       n_named, n_others);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
 enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
                                      const struct hr_trace *trace, struct hr_notes *notes, struct hr_error *error) {
   enum hr_status status = hr_speed_notes(trace, scenario->speeds, notes, error);
-  if (status == HR_OK) status = note_deadlines(scenario, policy, notes, error);
-  if (status == HR_OK) status = note_router(scenario, trace, notes, error);
-  if (status == HR_OK) status = note_elastic(scenario, policy, trace, notes, error);
-  if (status == HR_OK) status = note_horizon(scenario, trace, notes, error);
-  if (status == HR_OK) status = note_mig_fallback(scenario, trace, notes, error);
-  if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
+  if (status == HR_OK) status = note_deadlines(scenario, policy, notes);
+  if (status == HR_OK) status = note_router(scenario, trace, notes);
+  if (status == HR_OK) status = note_elastic(scenario, policy, trace, notes);
+  if (status == HR_OK) status = note_horizon(scenario, trace, notes);
+  if (status == HR_OK) status = note_mig_fallback(scenario, trace, notes);
+  if (status != HR_OK) return hr_fail(error, status, "out of memory");
+  status = hr_pair_notes(trace, &scenario->cluster, notes, error);
   if (status == HR_OK && !scenario->clusters && hr__power_budget_note(trace, &scenario->cluster, notes) != HR_OK)
     status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   return status == HR_OK ? hr_gpu_type_notes(trace, &scenario->cluster, notes, error) : status;
@@ -503,36 +507,30 @@ enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const s
 /* If the policy may have resized elastic jobs, adds a note that states how their speed was computed. Otherwise warns if
    'scaling' is set without effect. */
 static enum hr_status note_resizes(const struct hr_scenario *scenario, const struct hr_result *result,
-                                   struct hr_notes *notes, struct hr_error *error) {
+                                   struct hr_notes *notes) {
   uint64_t n = 0;
-  enum hr_status status = HR_OK;
-  if (!result->resized) {
-    if (scenario->scaling) status = hr_notes_add(notes, "warning: 'scaling' has no effect: no job may be resized");
-    return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
-  }
+  if (!result->resized && !scenario->scaling) return HR_OK;
+  if (!result->resized) return hr_notes_add(notes, "warning: 'scaling' has no effect: no job may be resized");
   for (uint32_t job = 0; job < result->n_jobs; job++) n += hr_result_resizes(result, (hr_job){job}, NULL);
-  status = hr_notes_add(notes, "elastic jobs: %" PRIu64 " resize%s; the speed of a job %s", n, n == 1 ? "" : "s",
-                        scenario->scaling ? "follows from 'scaling'" : "is proportional to its number of GPUs");
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return hr_notes_add(notes, "elastic jobs: %" PRIu64 " resize%s; the speed of a job %s", n, n == 1 ? "" : "s",
+                      scenario->scaling ? "follows from 'scaling'" : "is proportional to its number of GPUs");
 }
 
 /* Adds a note if periodic checkpoints were not written, because nothing could stop a job. */
 static enum hr_status note_checkpoints(const struct hr_scenario *scenario, const struct hr_result *result,
-                                       struct hr_notes *notes, struct hr_error *error) {
+                                       struct hr_notes *notes) {
   bool any = false;
   for (unsigned i = 0; i < HR_N_CLASSES; i++) {
     const struct hr_class_spec *class_ = &scenario->classes[i];
     any = any || class_->checkpoint == HR_CHECKPOINT_INTERVAL || class_->checkpoint == HR_CHECKPOINT_YOUNG_DALY;
   }
   if (!any || result->account) return HR_OK;
-  enum hr_status status =
-      hr_notes_add(notes, "checkpoints have no effect and take no time, as nothing in this scenario can stop a job");
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return hr_notes_add(notes, "checkpoints have no effect and take no time, as nothing in this scenario can stop a job");
 }
 
 /* Adds a note on replicas that are wanted from the start of the run, but need a cold start. The reason is that Volcano
    admits a job in one session and binds its pods in the next session. */
-static enum hr_status note_sessions(struct hr_replay *replay, struct hr_error *error) {
+static enum hr_status note_sessions(struct hr_replay *replay) {
   enum hr_status status = HR_OK;
   if (!replay->fleet || strcmp(replay->config.policy->ops->name, "volcano") != 0) return HR_OK;
   for (uint32_t i = 0; i < count_services(replay->config.scenario) && status == HR_OK; i++) {
@@ -543,7 +541,7 @@ static enum hr_status note_sessions(struct hr_replay *replay, struct hr_error *e
                           "session after the one that admits them, so none has its GPUs at the beginning of the run",
                           replay->config.scenario->services->at[i].name);
   }
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return status;
 }
 
 static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
@@ -552,14 +550,17 @@ static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
   struct hr_notes *notes = &replay->notes;
   enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, replay->result, notes, error);
   if (status == HR_OK) status = hr_replay_input_notes(scenario, replay->config.policy, trace, notes, error);
-  if (status == HR_OK) status = note_checkpoints(scenario, replay->result, notes, error);
-  if (status == HR_OK) status = note_resizes(scenario, replay->result, notes, error);
-  if (status == HR_OK) status = hr_series_notes(trace, &scenario->cluster, replay->result, notes, error);
+  if (status != HR_OK) return status;
+  status = note_checkpoints(scenario, replay->result, notes);
+  if (status == HR_OK) status = note_resizes(scenario, replay->result, notes);
+  if (status != HR_OK) return hr_fail(error, status, "out of memory");
+  status = hr_series_notes(trace, &scenario->cluster, replay->result, notes, error);
+  if (status != HR_OK) return status;
   for (uint32_t i = 0; i < count_services(scenario) && status == HR_OK; i++)
-    if (hr_service_goal_notes(&scenario->services->at[i], &replay->requests[i], notes) != HR_OK)
-      status = hr_fail(error, HR_NO_MEMORY, "out of memory");
-  if (status == HR_OK) status = note_sessions(replay, error);
-  return status == HR_OK && replay->links ? hr_links_notes(replay->links, notes, error) : status;
+    status = hr_service_goal_notes(&scenario->services->at[i], &replay->requests[i], notes);
+  if (status == HR_OK) status = note_sessions(replay);
+  if (status != HR_OK) return hr_fail(error, status, "out of memory");
+  return replay->links ? hr_links_notes(replay->links, notes, error) : HR_OK;
 }
 
 enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error) {

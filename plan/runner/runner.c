@@ -30,10 +30,6 @@
 
 /* ---- Life cycle ------------------------------------------------------------------------------------- */
 
-static bool is_of_fairness(enum hr__metric metric) {
-  return strncmp(hr__metric_rows[metric].path, "fairness.", strlen("fairness.")) == 0;
-}
-
 struct hr__runner *hr__runner_create(const struct hr__runner_config *config) {
   struct hr__runner *runner = calloc(1, sizeof *runner);
   struct hr__scoped_metric *metrics = calloc(config->n_metrics + 1, sizeof *metrics);
@@ -45,7 +41,8 @@ struct hr__runner *hr__runner_create(const struct hr__runner_config *config) {
   if (config->n_metrics) memcpy(metrics, config->metrics, config->n_metrics * sizeof *metrics);
   runner->config = *config;
   runner->config.metrics = runner->metrics = metrics;
-  for (size_t i = 0; i < config->n_metrics; i++) runner->reads_fairness |= is_of_fairness(metrics[i].id);
+  for (size_t i = 0; i < config->n_metrics; i++)
+    runner->reads_fairness |= strncmp(hr__metric_rows[metrics[i].id].path, "fairness.", strlen("fairness.")) == 0;
   runner->look_ahead = HR__NO_LOOK_AHEAD;
   hr__progress_sum_init(&runner->progress, &config->progress, 0);
   (void)hr_catalog_load(NULL, &runner->catalog, NULL); /* on failure, each scenario reads it and reports the error */
@@ -630,15 +627,9 @@ enum hr_status hr_replicates_metric(const struct hr_replicates *replicates, cons
 
 /* ---- Replications: JSON ----------------------------------------------------------------------------- */
 
-struct replicates_json {
-  struct hr__json json;
-  const struct hr_replicates *replicates;
-};
-
 /* Writes the metrics of one group, which start at index `from`. Omits metrics that are unknown in all replications.
    Returns the index at which the next group starts. */
-static size_t put_group(struct replicates_json *writer, cJSON *object, size_t from) {
-  const struct hr_replicates *replicates = writer->replicates;
+static size_t put_group(struct hr__json *json, cJSON *object, const struct hr_replicates *replicates, size_t from) {
   const struct hr__scoped_metric *first = &replicates->metrics[from];
   size_t i = from;
   for (; i < replicates->n_metrics; i++) {
@@ -646,40 +637,37 @@ static size_t put_group(struct replicates_json *writer, cJSON *object, size_t fr
     struct hr__interval interval;
     if (metric->of != first->of || metric->name != first->name) break;
     if (hr__replicates_interval(replicates, i, &interval) != HR_OK)
-      writer->json.failed = true;
+      json->failed = true;
     else if (interval.count)
-      hr__json_metric_interval(&writer->json, hr__json_object(&writer->json, object, hr__metric_rows[metric->id].path),
-                               metric->id, &interval);
+      hr__json_metric_interval(json, hr__json_object(json, object, hr__metric_rows[metric->id].path), metric->id,
+                               &interval);
   }
   return i;
 }
 
 /* Writes the metrics of classes, tenants and services. A group without a known metric is omitted. */
-static void put_groups(struct replicates_json *writer, cJSON *root) {
-  const struct hr_replicates *replicates = writer->replicates;
-  cJSON *metrics = hr__json_object(&writer->json, root, "metrics");
-  size_t at = put_group(writer, metrics, 0);
-  cJSON *classes = hr__json_object(&writer->json, root, "by_class");
-  cJSON *tenants = hr__json_object(&writer->json, root, "by_tenant");
-  cJSON *services = count_services(replicates) ? hr__json_object(&writer->json, root, "by_service") : NULL;
+static void put_groups(struct hr__json *json, cJSON *root, const struct hr_replicates *replicates) {
+  cJSON *metrics = hr__json_object(json, root, "metrics");
+  size_t at = put_group(json, metrics, replicates, 0);
+  cJSON *classes = hr__json_object(json, root, "by_class");
+  cJSON *tenants = hr__json_object(json, root, "by_tenant");
+  cJSON *services = count_services(replicates) ? hr__json_object(json, root, "by_service") : NULL;
   while (at < replicates->n_metrics) {
     const struct hr__scoped_metric *metric = &replicates->metrics[at];
     cJSON *group = cJSON_CreateObject();
-    at = put_group(writer, group, at);
+    at = put_group(json, group, replicates, at);
     if (!group || !group->child)
       cJSON_Delete(group);
     else if (!cJSON_AddItemToObject(metric->of == HR__OF_CLASS     ? classes
                                     : metric->of == HR__OF_SERVICE ? services
                                                                    : tenants,
                                     metric->name, group))
-      writer->json.failed = true;
+      json->failed = true;
   }
 }
 
-static void put_replications(struct replicates_json *writer, cJSON *root) {
-  const struct hr_replicates *replicates = writer->replicates;
+static void put_replications(struct hr__json *json, cJSON *root, const struct hr_replicates *replicates) {
   const struct hr_replication_spec *spec = replicates->config.spec;
-  struct hr__json *json = &writer->json;
   cJSON *inner = hr__json_object(json, root, "replications");
   hr__json_count(json, inner, "count", replicates->count);
   hr__json_bool(json, inner, "random", !replicates->exact);
@@ -692,7 +680,7 @@ static void put_replications(struct replicates_json *writer, cJSON *root) {
   cJSON *seeds = hr__json_array(json, inner, "seeds");
   for (uint32_t r = 0; r < replicates->count; r++)
     hr__json_append_seed(json, seeds, hr_replication_seed(replicates->config.scenario->seed, r));
-  put_groups(writer, inner);
+  put_groups(json, inner, replicates);
 }
 
 enum hr_status hr_replicates_write_json(const char *path, const struct hr_replicates *replicates,
@@ -710,12 +698,12 @@ enum hr_status hr_replicates_write_json(const char *path, const struct hr_replic
                                      .n_notes = sizeof notes / sizeof *notes,
                                      .skipped = trace->skipped,
                                      .n_skipped_reasons = trace->n_skipped_reasons};
-  struct replicates_json writer = {.replicates = replicates};
+  struct hr__json json = {0};
   cJSON *root = cJSON_CreateObject();
-  hr__json_summary(&writer.json, root, replicates->first.summary, &label);
-  put_replications(&writer, root);
-  if (perf) hr__json_perf(&writer.json, root, replicates->first.summary, perf);
-  return hr__json_write(&writer.json, root, path, error);
+  hr__json_summary(&json, root, replicates->first.summary, &label);
+  put_replications(&json, root, replicates);
+  if (perf) hr__json_perf(&json, root, replicates->first.summary, perf);
+  return hr__json_write(&json, root, path, error);
 }
 
 /* ---- Replications: terminal ------------------------------------------------------------------------- */
@@ -772,10 +760,7 @@ static void put_head(struct replicates_terminal *page) {
   const struct hr_replicates *replicates = page->replicates;
   const struct hr_replication_spec *spec = replicates->config.spec;
   struct hr__console *console = &page->console;
-  char *name = hr__fitted(console, replicates->config.scenario->name, HR__LINE_WIDTH - 20, false);
-  if (!name) return;
-  fprintf(console->out, "%sHeadroom %s: %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
-  free(name);
+  hr__put_page_title(console, "", replicates->config.scenario->name, HR__LINE_WIDTH - 20);
   hr__put_field(console, "trace", "%s (%s)", replicates->config.trace->source, replicates->config.trace->format);
   hr__put_field(console, "runs", "%" PRIu32 " replication%s, starting at seed %" PRIu64, replicates->count,
                 replicates->count == 1 ? "" : "s", replicates->config.scenario->seed);
@@ -801,6 +786,5 @@ enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replic
                 replicates->config.spec->confidence);
   if (page.has_gaps) hr__put_field(&page.console, "-", "no interval: all runs have the same value, or too few runs");
   if (perf) hr__put_speed(&page.console, replicates->count, replicates->config.n_threads, perf->sim_s, 0);
-  if (page.console.out_of_memory) return HR_NO_MEMORY;
-  return ferror(out) ? HR_IO_ERROR : HR_OK;
+  return hr__console_status(&page.console);
 }

@@ -120,6 +120,31 @@ double hr__interval_high(enum hr__metric metric, const struct hr__interval *inte
 void hr__json_metric_interval(struct hr__json *json, cJSON *object, enum hr__metric metric,
                               const struct hr__interval *interval);
 
+/* Adds "notes": those of the scenario, of the trace and of the result. */
+void hr__json_all_notes(struct hr__json *json, cJSON *root, const struct hr_scenario *scenario,
+                        const struct hr_trace *trace, const struct hr_notes *notes);
+/* Adds "perf": the time and memory of several runs on `threads` threads; zeros if `perf` is NULL. Returns the object.
+ */
+cJSON *hr__json_runs_perf(struct hr__json *json, cJSON *root, const struct hr_perf *perf, uint32_t threads);
+
+/* Adds the pool and the slices of a placement to a digest. */
+static inline uint64_t hr__digest_placement(uint64_t digest, const struct hr_placement *placement) {
+  digest = hr__digest_add(digest, placement->pool.id);
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    const struct hr_slice *slice = &placement->slices[i];
+    digest = hr__digest_add(digest, (uint64_t)slice->node.id << 32 | slice->gpu_milli);
+    if (slice->gpus) digest = hr__digest_add(digest, slice->gpus);
+  }
+  return digest;
+}
+
+/* The mean of values that may be infinite. gsl_stats_mean returns NaN for two infinite values. */
+static inline double hr__mean_of(const double *values, uint32_t count) {
+  double sum = 0;
+  for (uint32_t i = 0; i < count; i++) sum += values[i];
+  return sum / count;
+}
+
 /* A mean, and half the width of its 95 % Student interval. The half width is NaN if there is a single value. */
 struct hr__mean {
   double value, margin;
@@ -200,7 +225,8 @@ enum hr_status hr__input_same(struct hr_ranks *ranks, const struct hr_scenario *
 struct hr__one_run_details {
   void *self;
   bool costs_by_job; /* the ledger also records the cost of each job */
-  enum hr_status (*prepare)(void *self, struct hr_replay *replay, struct hr_error *error); /* adds observers */
+  enum hr_status (*prepare)(void *self, struct hr_replay *replay,
+                            struct hr_error *error); /* adds observers; NULL: none */
   /* called after a successful run; the results are freed afterwards */
   enum hr_status (*collect)(void *self, const struct hr_replay *replay, struct hr_error *error);
 };
@@ -235,11 +261,12 @@ static inline void hr__one_run_finish(struct hr__one_run *run) {
   *run = (struct hr__one_run){0};
 }
 
-struct hr_waits;
-/* Sets *text to a sentence about the wait of the job that contains the time `at_us`. Example: "It waited 12 min for
-   free GPUs, 3 min behind the reservations of others in the queue." If the job did not wait at that time, *text remains
-   unchanged. The caller frees *text. Returns false when out of memory. */
-bool hr__wait_sentence(const struct hr_waits *waits, hr_job job, int64_t at_us, char **text);
+/* Repeats a run to find what a job waited for. Sets *text to a sentence about the wait that contains the time `at_us`.
+   Example: "It waited 12 min for free GPUs, 3 min behind the reservations of others in the queue." If the job did not
+   wait at that time, *text remains unchanged. The caller frees *text. `user` is what runs out of memory, for an error
+   message, such as "the check". */
+enum hr_status hr__wait_explain(const struct hr_replay_config *config, hr_job job, int64_t at_us, const char *user,
+                                char **text, struct hr_error *error);
 
 /* Copies a run into the parcel or out of it. If reading fails, the run must still be finished. */
 void hr__parcel_one_run(struct hr__parcel *parcel, struct hr__one_run *run);

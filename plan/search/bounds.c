@@ -127,11 +127,6 @@ enum hr_status hr__demand_make(const struct hr_trace *trace, double growth, doub
 
 #define MONTH_H 730.0
 
-/* Whether capacity is paid for even if it is not used. */
-static bool is_fixed(const struct hr_market_spec *market) {
-  return market->market == HR_MARKET_OWNED || market->market == HR_MARKET_RESERVED;
-}
-
 /* The minimum of a pool's price over time, in dollars per GPU-hour. */
 static double min_price(const struct hr_market_spec *market) {
   int64_t min = market->price_uusd_h;
@@ -144,38 +139,31 @@ static double min_price(const struct hr_market_spec *market) {
    over time, so the result is a lower bound. */
 static double fixed_price(const struct hr_market_spec *market) {
   bool always = market->from_us == 0 && market->to_us == HR_NEVER_US;
-  return is_fixed(market) && always ? min_price(market) : 0;
+  bool owned = market->market == HR_MARKET_OWNED || market->market == HR_MARKET_RESERVED;
+  return owned && always ? min_price(market) : 0;
 }
 
 /* ---- Prices of a slice ----------------------------------------------------------------------------- */
 
-/* Computes the prices of a GPU of a capacity axis. The fixed price is the mean over its pools, weighted by GPUs per
-   node, since nodes are distributed evenly over the pools. The elastic price is the minimum over its pools. */
-static void price_axis(const struct hr_scenario *scenario, const struct hr_plan_variable *variable, double *fixed,
-                       double *elastic) {
+/* Computes the prices of a GPU of a capacity axis, and what the proven bound needs to know about it. The fixed price is
+   the mean over its pools, weighted by GPUs per node, since nodes are distributed evenly over the pools. The elastic
+   price is the minimum over its pools. */
+static void price_axis(const struct hr_scenario *scenario, const struct hr_plan_variable *variable, uint32_t axis,
+                       struct hr__slice_prices *prices) {
   double gpus = 0;
-  *elastic = (double)INFINITY;
+  prices->elastic[axis] = (double)INFINITY;
   for (uint32_t i = 0; i < variable->n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[variable->pools[i]];
     gpus += pool->gpus_per_node;
-    *fixed += fixed_price(&pool->market) * pool->gpus_per_node;
-    double price = hr_market_is_elastic(pool->market.market) ? min_price(&pool->market) : (double)INFINITY;
-    if (price < *elastic) *elastic = price;
+    prices->fixed[axis] += fixed_price(&pool->market) * pool->gpus_per_node;
+    prices->spot[axis] = prices->spot[axis] || pool->market.market == HR_MARKET_SPOT;
+    if (hr_market_is_elastic(pool->market.market))
+      prices->elastic[axis] = fmin(prices->elastic[axis], min_price(&pool->market));
+    else
+      prices->fixed_share[axis] += pool->gpus_per_node;
   }
-  *fixed /= gpus;
-}
-
-/* Computes what the proven bound needs to know about a capacity axis. */
-static void prove_axis(const struct hr_scenario *scenario, const struct hr_plan_variable *variable, double *fixed_share,
-                       bool *spot) {
-  double gpus = 0;
-  for (uint32_t i = 0; i < variable->n_pools; i++) {
-    const struct hr_pool_spec *pool = &scenario->cluster.pools[variable->pools[i]];
-    gpus += pool->gpus_per_node;
-    *fixed_share += hr_market_is_elastic(pool->market.market) ? 0 : pool->gpus_per_node;
-    *spot = *spot || pool->market.market == HR_MARKET_SPOT;
-  }
-  *fixed_share /= gpus;
+  prices->fixed[axis] /= gpus;
+  prices->fixed_share[axis] /= gpus;
 }
 
 /* Whether a value of a parameter of the policy has this text. False if it has no such parameter. */
@@ -216,8 +204,7 @@ static void price_slice(const struct hr__space *space, const struct hr_scenario 
   prices->runs_through = runs_through(scenario) && !prices->keeps_elastic;
   for (uint32_t i = 0; i < space->n_capacity; i++) {
     const struct hr_plan_variable *variable = &space->spec->variables[space->capacity[i]];
-    price_axis(scenario, variable, &prices->fixed[i], &prices->elastic[i]);
-    prove_axis(scenario, variable, &prices->fixed_share[i], &prices->spot[i]);
+    price_axis(scenario, variable, i, prices);
     min_elastic = fmin(min_elastic, prices->elastic[i]);
     if (!prices->spot[i]) min_on_demand = fmin(min_on_demand, prices->elastic[i]);
   }

@@ -315,20 +315,6 @@ static bool allocate(const struct hr_plan_spec *spec, struct hr__goals *goals) {
   return goals->metrics && goals->goals && goals->terms && goals->weights;
 }
 
-enum hr_status hr_plan_goal_check(const char *goal, const struct hr_trace *trace, struct hr_error *error) {
-  char place[40], *text = strdup(goal);
-  snprintf(place, sizeof place, "%s: ", hr__phrase("--goal"));
-  struct hr_placed_text placed = {text, place};
-  const struct hr_plan_spec spec = {.constraints = &placed, .n_constraints = 1};
-  struct hr__goals goals = {0};
-  bool is_whole = text && allocate(&spec, &goals);
-  enum hr_status status =
-      is_whole ? parse_goal(&goals, &placed, trace, NULL, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
-  hr__goals_finish(&goals);
-  free(text);
-  return status;
-}
-
 enum hr_status hr__goals_read(const struct hr_plan_spec *spec, const struct hr_trace *trace,
                               const struct hr_services *services, bool priced, struct hr__goals *goals,
                               struct hr_error *error) {
@@ -339,7 +325,7 @@ enum hr_status hr__goals_read(const struct hr_plan_spec *spec, const struct hr_t
     status = parse_goal(goals, &spec->constraints[i], trace, services, error);
   for (uint32_t i = 0; i < spec->n_terms && status == HR_OK; i++)
     status = parse_term(goals, &spec->objective[i], trace, services, priced, error);
-  if (status == HR_OK) status = check_weights(goals, spec, error);
+  if (status == HR_OK && spec->n_terms) status = check_weights(goals, spec, error);
   return status == HR_OK ? check_contradictions(goals, spec, error) : status;
 }
 
@@ -360,11 +346,19 @@ enum hr_status hr__goals_of_texts(const struct hr_placed_text *texts, uint32_t c
                                   const struct hr_services *services, struct hr__goals *goals, struct hr_error *error) {
   struct hr_placed_text *list = (struct hr_placed_text *)(uintptr_t)texts; /* it is only read */
   const struct hr_plan_spec spec = {.constraints = list, .n_constraints = count};
-  *goals = (struct hr__goals){0};
-  if (!allocate(&spec, goals)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < count && status == HR_OK; i++) status = parse_goal(goals, &texts[i], trace, services, error);
-  return status == HR_OK ? check_contradictions(goals, &spec, error) : status;
+  return hr__goals_read(&spec, trace, services, false, goals, error);
+}
+
+enum hr_status hr_plan_goal_check(const char *goal, const struct hr_trace *trace, struct hr_error *error) {
+  char place[40], *text = strdup(goal);
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  snprintf(place, sizeof place, "%s: ", hr__phrase("--goal"));
+  const struct hr_placed_text placed = {text, place};
+  struct hr__goals goals;
+  enum hr_status status = hr__goals_of_texts(&placed, 1, trace, NULL, &goals, error);
+  hr__goals_finish(&goals);
+  free(text);
+  return status;
 }
 
 /* ---- Goals of one run ------------------------------------------------------------------------------ */
@@ -529,21 +523,13 @@ uint32_t hr__space_unpriced_pool(const struct hr__space *space, const struct hr_
   return HR_NONE;
 }
 
-/* The mean of values that may be infinite. gsl_stats_mean cannot be used, since it returns NaN for two infinite values.
- */
-static double mean_of(const double *values, uint32_t count) {
-  double sum = 0;
-  for (uint32_t i = 0; i < count; i++) sum += values[i];
-  return sum / count;
-}
-
 double hr__metric_centre(double *values, uint32_t count, enum hr_metric_kind kind) {
   uint32_t known = 0;
   for (uint32_t i = 0; i < count; i++)
     if (!isnan(values[i])) values[known++] = values[i];
   if (known == 0) return HR__UNKNOWN;
   gsl_sort(values, 1, known);
-  return kind == HR_METRIC_QUANTILE ? gsl_stats_median_from_sorted_data(values, 1, known) : mean_of(values, known);
+  return kind == HR_METRIC_QUANTILE ? gsl_stats_median_from_sorted_data(values, 1, known) : hr__mean_of(values, known);
 }
 
 struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluator, uint32_t candidate,
@@ -553,7 +539,7 @@ struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluat
   struct hr__evaluation evaluation = {0};
   uint32_t count = hr__evaluator_made(evaluator, candidate, replications < MAX ? replications : MAX);
   evaluator_objectives(evaluator, candidate, count, values);
-  evaluation.objective = mean_of(values, count);
+  evaluation.objective = hr__mean_of(values, count);
   double cost = hr__evaluator_centre(evaluator, candidate, count, evaluator->goals->cost);
   evaluation.cost = isnan(cost) ? 0 : cost;
   const bool unknown_costs = hr__evaluator_unknown_costs(evaluator, candidate) > 0;

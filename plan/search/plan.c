@@ -67,7 +67,6 @@ static double growth_of(const struct hr_plan *plan) {
 static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
   const struct hr_plan_config *config = &plan->config;
   const struct hr_scenario *scenario = config->scenario;
-  struct hr__environment environment;
   uint32_t number;
   enum hr_status status = hr__space_make(scenario->plan, scenario, &plan->space, error);
   if (status == HR_OK)
@@ -87,7 +86,7 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
                                             .progress = config->progress};
   plan->runner = hr__runner_create(&runner_config);
   if (!plan->runner) return hr__plan_no_memory(error);
-  hr__plan_environment(plan, &environment);
+  struct hr__environment environment = hr__plan_environment(plan);
   status = hr__runner_add_environment(plan->runner, &environment, &number, error);
   if (status == HR_OK)
     status = hr__evaluator_make(&plan->evaluator, plan->runner, &plan->space, &plan->goals, number, error);
@@ -105,17 +104,13 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
 
 /* Sets the number of replications in the search. If nothing is random, one run of each candidate suffices. */
 static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *error) {
-  struct hr__point corner = hr__space_corner(&plan->space, 0, true);
-  uint32_t candidate = hr__space_candidate(&plan->space, &corner);
-  plan->screening = SCREENING;
-  enum hr_status status = hr__evaluator_run(&plan->evaluator, &candidate, 1, 1, error);
-  if (status != HR_OK || plan->evaluator.random) return status;
-  for (uint32_t slice = 1; slice < plan->space.n_slices && !plan->evaluator.random && status == HR_OK; slice++) {
-    corner = hr__space_corner(&plan->space, slice, true);
-    candidate = hr__space_candidate(&plan->space, &corner);
+  enum hr_status status = HR_OK;
+  for (uint32_t slice = 0; slice < plan->space.n_slices && !plan->evaluator.random && status == HR_OK; slice++) {
+    struct hr__point corner = hr__space_corner(&plan->space, slice, true);
+    uint32_t candidate = hr__space_candidate(&plan->space, &corner);
     status = hr__evaluator_run(&plan->evaluator, &candidate, 1, 1, error);
   }
-  if (!plan->evaluator.random) plan->screening = 1;
+  plan->screening = plan->evaluator.random ? SCREENING : 1;
   return status;
 }
 
@@ -217,15 +212,9 @@ static enum hr_status select_near(struct hr_plan *plan, struct hr_error *error) 
   for (int round = 0; round < ROUNDS && status == HR_OK; round++) {
     uint32_t choice = plan->selection.choice;
     if (choice == HR_NONE || choice == before) return HR_OK;
-    struct hr__search_config config = {.evaluator = &plan->evaluator,
-                                       .bounds = &plan->bounds,
-                                       .replications = plan->screening,
-                                       .max_runs = plan->space.spec->max_runs,
-                                       .begin = choice,
-                                       .one_slice = true,
-                                       .races = hr__search_should_race(plan->config.trace),
-                                       .too_small = plan->search.too_small,
-                                       .n_too_small = plan->search.n_too_small};
+    struct hr__search_config config = hr__plan_search_config(plan);
+    config.begin = choice;
+    config.one_slice = true;
     struct hr__search_result near = {0};
     struct hr__evaluation own = hr__evaluator_evaluate(&plan->evaluator, choice, plan->selection.replications);
     status = hr__search(&config, &near, error);
@@ -267,14 +256,11 @@ static enum hr_status search(struct hr_plan *plan, struct hr_error *error) {
   bool small_grid = !plan->evaluator.random && plan->space.n_candidates <= SMALL_GRID;
   bool everywhere =
       plan->config.search == HR_PLAN_SEARCH_EXHAUSTIVE || (plan->config.search == HR_PLAN_SEARCH_AUTO && small_grid);
-  struct hr__search_config config = {.evaluator = &plan->evaluator,
-                                     .bounds = &plan->bounds,
-                                     .replications = plan->screening,
-                                     .max_runs = plan->space.spec->max_runs,
-                                     .exhaustive = everywhere,
-                                     .begin = HR_NONE,
-                                     .races = !everywhere && hr__search_should_race(plan->config.trace),
-                                     .thorough = true};
+  struct hr__search_config config = hr__plan_search_config(plan);
+  config.begin = HR_NONE;
+  config.exhaustive = everywhere;
+  config.races = config.races && !everywhere;
+  config.thorough = true;
   if (plan->config.listener.candidate) config.watch = (struct hr__search_watch){plan, tell_candidate};
   if (everywhere && plan->evaluator.random) config.replications = plan->screening = plan->space.spec->max_replications;
   enum hr_status status = hr__search(&config, &plan->search, error);
@@ -339,10 +325,6 @@ static enum hr_status note_goals(struct hr_plan *plan) {
   return status;
 }
 
-static bool has_goals(const struct hr_service *service) {
-  return service->slo.ttft_ms > 0 || service->slo.tpot_ms > 0 || service->slo.e2e_ms > 0;
-}
-
 /* Adds notes on the services of a scenario that cannot meet their goals according to formulas, without a run. */
 static enum hr_status find_unattainable(const struct hr_scenario *scenario, struct hr_notes *notes,
                                         struct hr_error *error) {
@@ -350,7 +332,7 @@ static enum hr_status find_unattainable(const struct hr_scenario *scenario, stru
   for (uint32_t i = 0; scenario->services && i < scenario->services->count && status == HR_OK; i++) {
     const struct hr_service *service = &scenario->services->at[i];
     struct hr_service_requests requests;
-    if (!has_goals(service)) continue;
+    if (service->slo.ttft_ms <= 0 && service->slo.tpot_ms <= 0 && service->slo.e2e_ms <= 0) continue;
     status = hr_requests_of_service(service, i, scenario->seed, &requests, error);
     if (status == HR_OK && hr_service_goal_notes(service, &requests, notes) != HR_OK)
       status = hr__plan_no_memory(error);

@@ -239,11 +239,41 @@ static inline bool hr__plan_counts_dollars(const struct hr_plan *plan) {
   return false;
 }
 
-/* Sets the environment that the scenario and the options of the plan describe. */
-static inline void hr__plan_environment(const struct hr_plan *plan, struct hr__environment *environment) {
-  hr_stress_init(&environment->stress);
-  environment->workload = plan->config.scenario->replications.workload;
-  environment->forecast = plan->forecast;
+/* Returns the environment that the scenario and the options of the plan describe. */
+static inline struct hr__environment hr__plan_environment(const struct hr_plan *plan) {
+  struct hr__environment environment = {.workload = plan->config.scenario->replications.workload,
+                                        .forecast = plan->forecast};
+  hr_stress_init(&environment.stress);
+  return environment;
+}
+
+/* Returns the configuration of a search near the choice, with what the first search has found. */
+static inline struct hr__search_config hr__plan_search_config(struct hr_plan *plan) {
+  return (struct hr__search_config){.evaluator = &plan->evaluator,
+                                    .bounds = &plan->bounds,
+                                    .replications = plan->screening,
+                                    .max_runs = plan->space.spec->max_runs,
+                                    .begin = plan->choice.candidate,
+                                    .races = hr__search_should_race(plan->config.trace),
+                                    .too_small = plan->search.too_small,
+                                    .n_too_small = plan->search.n_too_small};
+}
+
+/* Whether the cluster has spot pools. */
+static inline bool hr__plan_has_spot(const struct hr_plan *plan) {
+  const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].market.market == HR_MARKET_SPOT) return true;
+  return false;
+}
+
+/* Whether all pools of a variable are in this market. */
+static inline bool hr__plan_is_of_market(const struct hr_plan *plan, uint32_t variable, enum hr_market market) {
+  const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
+  const struct hr_plan_variable *self = &plan->space.spec->variables[variable];
+  for (uint32_t i = 0; i < self->n_pools; i++)
+    if (scenario->cluster.pools[self->pools[i]].market.market != market) return false;
+  return true;
 }
 
 /* Sets the evaluator of a changed environment, which differs from that of the plan in its stress and growth only. Equal

@@ -104,36 +104,11 @@ static enum hr_status run_variant(struct hr_plan *plan, struct plan_variant *var
   return status;
 }
 
-/* Makes the baseline of the capacity of today. Variables that the scenario's baseline does not name have the same value
-   as in the choice. */
-static enum hr_status make_today(struct hr_plan *plan, struct hr_error *error) {
-  const struct hr_plan_spec *spec = plan->space.spec;
-  struct plan_variant variant;
-  bool made = variant_make(plan, &variant);
-  struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
-  for (uint32_t i = 0; i < plan->space.n_axes && made; i++)
-    made = take_level(&variant, i,
-                      spec->baseline[i].text ? &spec->baseline[i] : &spec->variables[i].axis.levels[point.level[i]]);
-  enum hr_status status = made ? run_variant(plan, &variant, &plan->today, error) : hr__plan_no_memory(error);
-  variant_finish(plan, &variant);
-  return status;
-}
-
-/* Whether a variable is the capacity of on-demand pools only. */
-static bool is_on_demand(const struct hr_plan *plan, const struct hr_plan_variable *variable) {
-  const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
-  for (uint32_t i = 0; i < variable->n_pools; i++)
-    if (scenario->cluster.pools[variable->pools[i]].market.market != HR_MARKET_ON_DEMAND) return false;
-  return true;
-}
-
 /* Whether on-demand capacity is possible, either as a variable or in a constant pool. */
 static bool has_on_demand(const struct hr_plan *plan) {
   const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
-  for (uint32_t i = 0; i < plan->space.n_axes; i++) {
-    const struct hr_plan_variable *variable = &plan->space.spec->variables[i];
-    if (variable->pools && is_on_demand(plan, variable)) return true;
-  }
+  for (uint32_t i = 0; i < plan->space.n_axes; i++)
+    if (plan->space.spec->variables[i].pools && hr__plan_is_of_market(plan, i, HR_MARKET_ON_DEMAND)) return true;
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
     if (scenario->cluster.pools[i].market.market == HR_MARKET_ON_DEMAND && scenario->cluster.pools[i].nodes > 0)
       return true;
@@ -153,32 +128,45 @@ static bool take_zero(const struct hr_scenario *scenario, struct plan_variant *v
   return (variant->texts[variable] = strdup("0")) != NULL;
 }
 
-/* Makes the baseline of on-demand capacity: variable on-demand capacity has its maximum, all other variable capacity is
-   0, and everything else is as in the choice. */
-static enum hr_status make_all_on_demand(struct hr_plan *plan, struct hr_error *error) {
+/* Sets a variable of the capacity of today. If the scenario's baseline does not name it, it has the value `chosen`, as
+   in the choice. */
+static bool take_today(const struct hr_plan *plan, struct plan_variant *variant, uint32_t i,
+                       const struct hr_grid_level *chosen) {
+  const struct hr_grid_level *level = &plan->space.spec->baseline[i];
+  return take_level(variant, i, level->text ? level : chosen);
+}
+
+/* Sets a variable of the on-demand capacity: variable on-demand capacity has its maximum, all other variable capacity
+   is 0, and everything else is as in the choice. */
+static bool take_on_demand(const struct hr_plan *plan, struct plan_variant *variant, uint32_t i,
+                           const struct hr_grid_level *chosen) {
+  const struct hr_plan_variable *variable = &plan->space.spec->variables[i];
+  if (!variable->pools) return take_level(variant, i, chosen);
+  if (hr__plan_is_of_market(plan, i, HR_MARKET_ON_DEMAND))
+    return take_level(variant, i, &variable->axis.levels[variable->axis.n_levels - 1]);
+  return take_zero(plan->config.scenario, variant, i, variable);
+}
+
+static enum hr_status make_baseline(struct hr_plan *plan,
+                                    bool (*take)(const struct hr_plan *plan, struct plan_variant *variant, uint32_t i,
+                                                 const struct hr_grid_level *chosen),
+                                    struct hr__option *option, struct hr_error *error) {
   struct plan_variant variant;
   bool made = variant_make(plan, &variant);
   struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
-  for (uint32_t i = 0; i < plan->space.n_axes && made; i++) {
-    const struct hr_plan_variable *variable = &plan->space.spec->variables[i];
-    const struct hr_grid_axis *axis = &variable->axis;
-    if (!variable->pools)
-      made = take_level(&variant, i, &axis->levels[point.level[i]]);
-    else if (is_on_demand(plan, variable))
-      made = take_level(&variant, i, &axis->levels[axis->n_levels - 1]);
-    else
-      made = take_zero(plan->config.scenario, &variant, i, variable);
-  }
-  enum hr_status status = made ? run_variant(plan, &variant, &plan->all_on_demand, error) : hr__plan_no_memory(error);
+  for (uint32_t i = 0; i < plan->space.n_axes && made; i++)
+    made = take(plan, &variant, i, &plan->space.spec->variables[i].axis.levels[point.level[i]]);
+  enum hr_status status = made ? run_variant(plan, &variant, option, error) : hr__plan_no_memory(error);
   variant_finish(plan, &variant);
   return status;
 }
 
 static enum hr_status plan_baselines(struct hr_plan *plan, struct hr_error *error) {
   uint64_t before = hr__runner_runs(plan->runner);
-  enum hr_status status = plan->space.spec->baseline ? make_today(plan, error) : HR_OK;
+  enum hr_status status = plan->space.spec->baseline ? make_baseline(plan, take_today, &plan->today, error) : HR_OK;
   /* without capacity variables, the mix would be that of the choice */
-  if (status == HR_OK && plan->space.n_capacity > 0 && has_on_demand(plan)) status = make_all_on_demand(plan, error);
+  if (status == HR_OK && plan->space.n_capacity > 0 && has_on_demand(plan))
+    status = make_baseline(plan, take_on_demand, &plan->all_on_demand, error);
   plan->baseline_runs = hr__runner_runs(plan->runner) - before;
   return status;
 }
@@ -339,14 +327,7 @@ static enum hr_status tighten(struct hr_plan *plan, size_t number, double share,
   double bound = goal->bound;
   *tightening = (struct hr__tightening){
       .goal = number, .bound = hr__goal_tightened(&plan->goals, goal, share), .candidate = HR_NONE};
-  struct hr__search_config config = {.evaluator = &plan->evaluator,
-                                     .bounds = &plan->bounds,
-                                     .replications = plan->screening,
-                                     .max_runs = plan->space.spec->max_runs,
-                                     .races = hr__search_should_race(plan->config.trace),
-                                     .begin = plan->choice.candidate,
-                                     .too_small = plan->search.too_small,
-                                     .n_too_small = plan->search.n_too_small};
+  const struct hr__search_config config = hr__plan_search_config(plan);
   struct hr__search_result result;
   goal->bound = tightening->bound;
   enum hr_status status = hr__search(&config, &result, error);
@@ -409,13 +390,6 @@ static void conclude_tightenings(struct hr_plan *plan) {
    the choice itself is deterministic. */
 enum { SCREENING_RUNS = 3, REPORTED_RUNS = 8 };
 
-static bool has_spot(const struct hr_plan *plan) {
-  const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (cluster->pools[i].market.market == HR_MARKET_SPOT) return true;
-  return false;
-}
-
 /* Finds the best candidate in a changed environment. No changed environment is easier than the original one. Candidates
    that served jobs too badly in the original environment therefore also do so in the changed one, and the bounds on
    costs remain valid unless capacity was removed. The search therefore begins at the choice, and is limited to the
@@ -427,17 +401,13 @@ static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *eval
                                 struct hr__sensitivity_case *changed, struct hr_error *error) {
   bool anywhere = plan->config.scenario->speeds && plan->space.n_capacity > 1;
   if (anywhere && hr__runner_looks_ahead(plan->runner)) return HR_CHECK_FAILED; /* would be repeated too often */
-  struct hr__search_config config = {.evaluator = evaluator,
-                                     .bounds = environment->stress.without_gpu ? NULL : &plan->bounds,
-                                     .replications = depth < SCREENING_RUNS ? depth : SCREENING_RUNS,
-                                     .max_runs = plan->space.spec->max_runs,
-                                     .begin = anywhere ? HR_NONE : plan->choice.candidate,
-                                     .one_slice =
-                                         !anywhere && !environment->stress.without_gpu && plan->space.n_capacity > 0,
-                                     .thorough = anywhere,
-                                     .races = hr__search_should_race(plan->config.trace),
-                                     .too_small = plan->search.too_small,
-                                     .n_too_small = plan->search.n_too_small};
+  struct hr__search_config config = hr__plan_search_config(plan);
+  config.evaluator = evaluator;
+  config.replications = depth < SCREENING_RUNS ? depth : SCREENING_RUNS;
+  config.one_slice = !anywhere && !environment->stress.without_gpu && plan->space.n_capacity > 0;
+  config.thorough = anywhere;
+  if (environment->stress.without_gpu) config.bounds = NULL;
+  if (anywhere) config.begin = HR_NONE;
   struct hr__search_result result;
   changed->same_settings = config.one_slice && plan->space.n_slices > 1;
   enum hr_status status = hr__search(&config, &result, error);
@@ -499,13 +469,12 @@ static enum hr_status add_case(struct hr_plan *plan, const struct hr__environmen
 }
 
 static enum hr_status vary_spot(struct hr_plan *plan, struct hr_error *error) {
-  struct hr__environment environment;
-  if (!has_spot(plan)) return HR_OK;
-  hr__plan_environment(plan, &environment);
+  if (!hr__plan_has_spot(plan)) return HR_OK;
+  struct hr__environment environment = hr__plan_environment(plan);
   environment.stress.spot_reclaims = 2;
   enum hr_status status = add_case(plan, &environment, 2, "spot reclaims x 2", error);
   if (!hr__plan_goes_on(plan, HR_OK, &status)) return status;
-  hr__plan_environment(plan, &environment);
+  environment = hr__plan_environment(plan);
   environment.stress.spot_price = 1.5;
   hr__plan_goes_on(plan, add_case(plan, &environment, 1.5, "spot price + 50 %", error), &status);
   return status;
@@ -516,9 +485,8 @@ static enum hr_status vary_demand(struct hr_plan *plan, struct hr_error *error) 
   enum hr_status status = HR_OK;
   bool goes_on = true;
   for (size_t i = 0; i < sizeof percents / sizeof *percents && goes_on; i++) {
-    struct hr__environment environment;
     char name[40];
-    hr__plan_environment(plan, &environment);
+    struct hr__environment environment = hr__plan_environment(plan);
     environment.workload.growth *= 1 + percents[i] / 100.0;
     snprintf(name, sizeof name, "demand + %d %%", percents[i]);
     goes_on = hr__plan_goes_on(plan, add_case(plan, &environment, 1 + percents[i] / 100.0, name, error), &status);

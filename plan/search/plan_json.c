@@ -8,11 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-struct plan_json_writer {
-  struct hr__json json;
-  const struct hr_plan *plan;
-};
-
 /* ---- Options --------------------------------------------------------------------------------------- */
 
 /* Whether a value is written as a number. A baseline may have a text for a variable with numbers as levels. */
@@ -21,80 +16,75 @@ static bool is_number(const struct hr_grid_axis *axis, const char *text) {
 }
 
 /* Writes each variable's value, as a number if possible. */
-static void put_choice(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
-  const struct hr_plan *plan = writer->plan;
-  cJSON *choice = hr__json_object(&writer->json, object, "choice");
+static void put_choice(struct hr__json *json, cJSON *object, const struct hr_plan *plan,
+                       const struct hr__option *option) {
+  cJSON *choice = hr__json_object(json, object, "choice");
   for (uint32_t i = 0; i < plan->space.n_axes; i++) {
     const struct hr_grid_axis *axis = &plan->space.spec->variables[i].axis;
     const char *text = hr__option_text(plan, option, i);
     if (is_number(axis, text))
-      hr__json_raw(&writer->json, choice, axis->name, text);
+      hr__json_raw(json, choice, axis->name, text);
     else
-      hr__json_text(&writer->json, choice, axis->name, text);
+      hr__json_text(json, choice, axis->name, text);
   }
 }
 
-static void put_metrics(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
-  cJSON *metrics = hr__json_object(&writer->json, object, "metrics");
-  for (size_t i = 0; i < writer->plan->goals.n_metrics; i++) {
+static void put_metrics(struct hr__json *json, cJSON *object, const struct hr_plan *plan,
+                        const struct hr__option *option) {
+  cJSON *metrics = hr__json_object(json, object, "metrics");
+  for (size_t i = 0; i < plan->goals.n_metrics; i++) {
     char name[HR__SCOPED_METRIC_BYTES];
     if (option->metrics[i].count == 0) continue;
-    hr__scoped_metric_name(&writer->plan->goals.metrics[i], name);
-    hr__json_metric_interval(&writer->json, hr__json_object(&writer->json, metrics, name),
-                             writer->plan->goals.metrics[i].id, &option->metrics[i]);
+    hr__scoped_metric_name(&plan->goals.metrics[i], name);
+    hr__json_metric_interval(json, hr__json_object(json, metrics, name), plan->goals.metrics[i].id,
+                             &option->metrics[i]);
   }
 }
 
-static void put_option(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
-  put_choice(writer, object, option);
-  hr__json_finite(&writer->json, object, "objective", option->objective);
-  hr__json_bool(&writer->json, object, "feasible", option->violation == 0);
-  hr__json_count(&writer->json, object, "replications", option->replications);
-  put_metrics(writer, object, option);
+static void put_option(struct hr__json *json, cJSON *object, const struct hr_plan *plan,
+                       const struct hr__option *option) {
+  put_choice(json, object, plan, option);
+  hr__json_finite(json, object, "objective", option->objective);
+  hr__json_bool(json, object, "feasible", option->violation == 0);
+  hr__json_count(json, object, "replications", option->replications);
+  put_metrics(json, object, plan, option);
 }
 
 /* Writes the option or, if it is not `known`, null. */
-static void put_option_if(struct plan_json_writer *writer, cJSON *object, const char *key,
+static void put_option_if(struct hr__json *json, cJSON *object, const char *key, const struct hr_plan *plan,
                           const struct hr__option *option, bool known) {
-  if (known)
-    put_option(writer, hr__json_object(&writer->json, object, key), option);
-  else
-    hr__json_null(&writer->json, object, key);
+  cJSON *inner = hr__json_object_if(json, object, key, known);
+  if (inner) put_option(json, inner, plan, option);
 }
 
 /* Writes a candidate as an option. Its metrics are from `plan->depth` replications, as many as `plan->choice` has. */
-static void put_candidate(struct plan_json_writer *writer, cJSON *object, uint32_t candidate) {
-  const struct hr_plan *plan = writer->plan;
+static void put_candidate(struct hr__json *json, cJSON *object, const struct hr_plan *plan, uint32_t candidate) {
   struct hr__option option;
   if (hr__option_make(plan, &plan->evaluator, candidate, plan->evaluator.runner_ids[candidate], plan->depth, &option,
                       NULL) != HR_OK)
-    writer->json.failed = true;
+    json->failed = true;
   else
-    put_option(writer, object, &option);
+    put_option(json, object, plan, &option);
   hr__option_finish(plan, &option);
 }
 
 char *hr__plan_candidate_json(const struct hr_plan *plan, uint32_t candidate, uint32_t replications) {
-  struct plan_json_writer writer = {.plan = plan};
+  struct hr__json json = {0};
   struct hr__option option;
-  cJSON *root = cJSON_CreateObject();
-  if (!root || hr__option_make(plan, &plan->evaluator, candidate, plan->evaluator.runner_ids[candidate], replications,
-                               &option, NULL) != HR_OK) {
-    cJSON_Delete(root);
+  if (hr__option_make(plan, &plan->evaluator, candidate, plan->evaluator.runner_ids[candidate], replications, &option,
+                      NULL) != HR_OK)
     return NULL;
-  }
-  hr__json_text(&writer.json, root, "event", "candidate");
-  put_option(&writer, root, &option);
+  cJSON *root = cJSON_CreateObject();
+  hr__json_text(&json, root, "event", "candidate");
+  put_option(&json, root, plan, &option);
   hr__option_finish(plan, &option);
-  return hr__json_print(&writer.json, root);
+  return hr__json_print(&json, root);
 }
 
 /* ---- Capacity to buy ------------------------------------------------------------------------------- */
 
-static void put_pools(struct plan_json_writer *writer, cJSON *root) {
-  struct hr__json *json = &writer->json;
-  const struct hr_cluster_spec *cluster =
-      &hr__runner_scenario(writer->plan->runner, writer->plan->choice.runner_id)->cluster;
+static void put_pools(struct hr__json *json, cJSON *root, const struct hr_plan *plan) {
+  const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
   cJSON *pools = hr__json_array(json, root, "pools");
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
@@ -110,9 +100,7 @@ static void put_pools(struct plan_json_writer *writer, cJSON *root) {
 
 /* ---- Alternatives ---------------------------------------------------------------------------------- */
 
-static void put_goals(struct plan_json_writer *writer, cJSON *root) {
-  struct hr__json *json = &writer->json;
-  const struct hr_plan *plan = writer->plan;
+static void put_goals(struct hr__json *json, cJSON *root, const struct hr_plan *plan) {
   cJSON *goals = hr__json_array(json, root, "goals"), *binding = hr__json_array(json, root, "binding");
   for (size_t i = 0; i < plan->goals.n_goals; i++) {
     const struct hr__goal *goal = &plan->goals.goals[i];
@@ -131,21 +119,17 @@ static void put_goals(struct plan_json_writer *writer, cJSON *root) {
   }
 }
 
-static void put_pareto(struct plan_json_writer *writer, cJSON *root) {
-  struct hr__json *json = &writer->json;
-  const struct hr_plan *plan = writer->plan;
+static void put_pareto(struct hr__json *json, cJSON *root, const struct hr_plan *plan) {
   char name[HR__SCOPED_METRIC_BYTES];
   cJSON *list = hr__json_array(json, root, "pareto");
   for (size_t i = 0; i < plan->n_pareto; i++)
-    put_candidate(writer, hr__json_append(json, list, cJSON_CreateObject()), plan->pareto[i]);
+    put_candidate(json, hr__json_append(json, list, cJSON_CreateObject()), plan, plan->pareto[i]);
   cJSON *of = hr__json_object(json, root, "pareto_of");
   hr__json_text(json, of, "cost", hr__scoped_metric_name(&plan->goals.metrics[plan->pareto_cost], name));
   hr__json_text(json, of, "wait", hr__scoped_metric_name(&plan->goals.metrics[plan->pareto_wait], name));
 }
 
-static void put_tightening(struct plan_json_writer *writer, cJSON *root) {
-  struct hr__json *json = &writer->json;
-  const struct hr_plan *plan = writer->plan;
+static void put_tightening(struct hr__json *json, cJSON *root, const struct hr_plan *plan) {
   cJSON *list = hr__json_array(json, root, "tightening");
   double own = hr__evaluator_evaluate(&plan->evaluator, plan->choice.candidate, plan->depth).objective;
   for (size_t i = 0; i < plan->n_tightenings; i++) {
@@ -159,7 +143,7 @@ static void put_tightening(struct plan_json_writer *writer, cJSON *root) {
     hr__json_number_if(json, inner, "difference", any, tightening->objective - own);
     struct hr__option option = {.candidate = tightening->candidate};
     if (any)
-      put_choice(writer, inner, &option);
+      put_choice(json, inner, plan, &option);
     else
       hr__json_null(json, inner, "choice");
   }
@@ -167,26 +151,23 @@ static void put_tightening(struct plan_json_writer *writer, cJSON *root) {
 
 /* Writes an option in a changed environment. The objective is null if it contains dollars and all nodes of the option
    are in pools without a price in this environment. */
-static void put_case_option(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
+static void put_case_option(struct hr__json *json, cJSON *object, const struct hr_plan *plan,
+                            const struct hr__option *option) {
   struct hr__option shown = *option;
-  if (hr__plan_counts_dollars(writer->plan) && hr__plan_is_unpriced(writer->plan, option->runner_id))
-    shown.objective = HR__UNKNOWN;
-  put_option(writer, object, &shown);
+  if (hr__plan_counts_dollars(plan) && hr__plan_is_unpriced(plan, option->runner_id)) shown.objective = HR__UNKNOWN;
+  put_option(json, object, plan, &shown);
 }
 
-static void put_sensitivity(struct plan_json_writer *writer, cJSON *root) {
-  struct hr__json *json = &writer->json;
+static void put_sensitivity(struct hr__json *json, cJSON *root, const struct hr_plan *plan) {
   cJSON *list = hr__json_array(json, root, "sensitivity");
-  for (size_t i = 0; i < writer->plan->n_cases; i++) {
-    const struct hr__sensitivity_case *environment = &writer->plan->cases[i];
+  for (size_t i = 0; i < plan->n_cases; i++) {
+    const struct hr__sensitivity_case *environment = &plan->cases[i];
     cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
     hr__json_text(json, inner, "change", environment->name);
     hr__json_number_if(json, inner, "factor", environment->factor > 0, environment->factor);
-    put_case_option(writer, hr__json_object(json, inner, "same_choice"), &environment->same);
-    if (environment->best_meets)
-      put_case_option(writer, hr__json_object(json, inner, "best_choice"), &environment->best);
-    else
-      hr__json_null(json, inner, "best_choice");
+    put_case_option(json, hr__json_object(json, inner, "same_choice"), plan, &environment->same);
+    cJSON *best = hr__json_object_if(json, inner, "best_choice", environment->best_meets);
+    if (best) put_case_option(json, best, plan, &environment->best);
     hr__json_bool(json, inner, "best_is_better", environment->best_is_better);
   }
 }
@@ -222,17 +203,17 @@ static bool is_shown(const struct hr_plan *plan, const struct hr__tested_mix *mi
   return false;
 }
 
-static void put_tested_mix(struct plan_json_writer *writer, cJSON *list, const struct hr__tested_mix *mix) {
-  struct hr__json *json = &writer->json;
-  const struct hr__robustness *robustness = &writer->plan->robustness;
+static void put_tested_mix(struct hr__json *json, cJSON *list, const struct hr_plan *plan,
+                           const struct hr__tested_mix *mix) {
+  const struct hr__robustness *robustness = &plan->robustness;
   const double more = mix->planned.objective - robustness->mixes[0].planned.objective;
   struct hr__option option = {.candidate = mix->candidate};
   cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
-  put_choice(writer, inner, &option);
+  put_choice(json, inner, plan, &option);
   hr__json_number_if(json, inner, "objective", is_known(&mix->planned), mix->planned.objective);
   hr__json_bool(json, inner, "feasible", mix->planned.violation == 0);
-  hr__json_bool(json, inner, "shown", is_shown(writer->plan, mix));
-  hr__json_bool(json, inner, "costs_the_same", fabs(more) <= writer->plan->selection.zone);
+  hr__json_bool(json, inner, "shown", is_shown(plan, mix));
+  hr__json_bool(json, inner, "costs_the_same", fabs(more) <= plan->selection.zone);
   hr__json_count(json, inner, "holds", mix->n_held);
   hr__json_count(json, inner, "serves", mix->n_served);
   hr__json_count(json, inner, "meets_all", mix->n_met);
@@ -251,23 +232,19 @@ static void put_tested_mix(struct plan_json_writer *writer, cJSON *list, const s
 }
 
 static void put_regret(struct hr__json *json, cJSON *object, const char *key, const struct hr__regret *regret) {
-  if (!regret->known) {
-    hr__json_null(json, object, key);
-    return;
-  }
-  cJSON *inner = hr__json_object(json, object, key);
+  cJSON *inner = hr__json_object_if(json, object, key, regret->known);
+  if (!inner) return;
   hr__json_number(json, inner, "best_gpus", regret->gpus);
   hr__json_number(json, inner, "monthly_usd", regret->usd);
 }
 
-static void put_commitments(struct plan_json_writer *writer, cJSON *object) {
-  struct hr__json *json = &writer->json;
-  const struct hr__robustness *robustness = &writer->plan->robustness;
+static void put_commitments(struct hr__json *json, cJSON *object, const struct hr_plan *plan) {
+  const struct hr__robustness *robustness = &plan->robustness;
   cJSON *list = hr__json_array(json, object, "commitments");
   for (uint32_t i = 0; i < robustness->n_commitments; i++) {
     const struct hr__commitment *commitment = &robustness->commitments[i];
     cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
-    hr__json_text(json, inner, "variable", writer->plan->space.spec->variables[commitment->axis].axis.name);
+    hr__json_text(json, inner, "variable", plan->space.spec->variables[commitment->axis].axis.name);
     hr__json_number(json, inner, "gpus", commitment->gpus);
     hr__json_number(json, inner, "monthly_usd", commitment->monthly_usd);
     hr__json_number_if(json, inner, "months", commitment->months > 0, commitment->months);
@@ -278,14 +255,10 @@ static void put_commitments(struct plan_json_writer *writer, cJSON *object) {
 }
 
 /* The tested mixes under all conditions; null if nothing was tested. */
-static void put_robustness(struct plan_json_writer *writer, cJSON *root) {
-  struct hr__json *json = &writer->json;
-  const struct hr__robustness *robustness = &writer->plan->robustness;
-  if (robustness->n_conditions == 0) {
-    hr__json_null(json, root, "holds_under");
-    return;
-  }
-  cJSON *object = hr__json_object(json, root, "holds_under");
+static void put_robustness(struct hr__json *json, cJSON *root, const struct hr_plan *plan) {
+  const struct hr__robustness *robustness = &plan->robustness;
+  cJSON *object = hr__json_object_if(json, root, "holds_under", robustness->n_conditions > 0);
+  if (!object) return;
   hr__json_count(json, object, "runs_per_condition", robustness->replications);
   cJSON *conditions = hr__json_array(json, object, "conditions");
   for (uint32_t i = 0; i < robustness->n_conditions; i++) {
@@ -297,17 +270,16 @@ static void put_robustness(struct plan_json_writer *writer, cJSON *root) {
     hr__json_number_if(json, inner, "factor", is_factor, condition->factor);
   }
   cJSON *mixes = hr__json_array(json, object, "mixes");
-  for (uint32_t i = 0; i < robustness->n_mixes; i++) put_tested_mix(writer, mixes, &robustness->mixes[i]);
-  put_commitments(writer, object);
+  for (uint32_t i = 0; i < robustness->n_mixes; i++) put_tested_mix(json, mixes, plan, &robustness->mixes[i]);
+  put_commitments(json, object, plan);
 }
 
 /* ---- Search statistics ----------------------------------------------------------------------------- */
 
-static void put_demand(struct plan_json_writer *writer, cJSON *root) {
+static void put_demand(struct hr__json *json, cJSON *root, const struct hr_plan *plan) {
   static const double quantiles[] = {0.5, 0.9, 0.95, 0.99};
   static const char *const names[] = {"p50", "p90", "p95", "p99"};
-  struct hr__json *json = &writer->json;
-  const struct hr__demand_curve *demand = &writer->plan->demand;
+  const struct hr__demand_curve *demand = &plan->demand;
   cJSON *inner = hr__json_object(json, root, "demand");
   hr__json_number(json, inner, "window_hours", demand->window_h);
   hr__json_number(json, inner, "gpu_hours", demand->gpu_hours);
@@ -317,13 +289,11 @@ static void put_demand(struct plan_json_writer *writer, cJSON *root) {
     hr__json_number(json, gpus, names[i], hr__demand_exceeded(demand, 1 - quantiles[i]));
   hr__json_number(json, gpus, "max", demand->peak_gpus);
   cJSON *newsvendor = hr__json_object(json, inner, "newsvendor_gpus");
-  hr__json_number(json, newsvendor, "low", writer->plan->bracket[0]);
-  hr__json_number(json, newsvendor, "high", writer->plan->bracket[1]);
+  hr__json_number(json, newsvendor, "low", plan->bracket[0]);
+  hr__json_number(json, newsvendor, "high", plan->bracket[1]);
 }
 
-static void put_runs(struct plan_json_writer *writer, cJSON *root) {
-  struct hr__json *json = &writer->json;
-  const struct hr_plan *plan = writer->plan;
+static void put_runs(struct hr__json *json, cJSON *root, const struct hr_plan *plan) {
   hr__json_count(json, root, "runs", plan->search_runs + plan->selection_runs);
   cJSON *by = hr__json_object(json, root, "runs_by_part");
   hr__json_count(json, by, "search", plan->search_runs);
@@ -342,9 +312,7 @@ static void put_runs(struct plan_json_writer *writer, cJSON *root) {
   hr__json_finite(json, candidates, "lower_bound", plan->search.min_all);
 }
 
-static void put_head(struct plan_json_writer *writer, cJSON *root) {
-  struct hr__json *json = &writer->json;
-  const struct hr_plan *plan = writer->plan;
+static void put_head(struct hr__json *json, cJSON *root, const struct hr_plan *plan) {
   char text[1000];
   hr__json_head(json, root, plan->config.scenario->name, plan->config.trace->source, plan->config.trace->format);
   hr__json_seed(json, root, "seed", plan->config.scenario->seed);
@@ -358,56 +326,40 @@ static void put_head(struct plan_json_writer *writer, cJSON *root) {
     hr__json_null(json, root, "forecast_months");
 }
 
-static void put_perf(struct plan_json_writer *writer, cJSON *root, const struct hr_perf *perf) {
-  cJSON *inner = hr__json_object(&writer->json, root, "perf");
-  hr__json_number(&writer->json, inner, "load_s", perf->load_s);
-  hr__json_number(&writer->json, inner, "sim_s", perf->sim_s);
-  hr__json_count(&writer->json, inner, "threads", writer->plan->config.n_threads);
-  hr__json_number(&writer->json, inner, "peak_rss_mib", perf->peak_rss_mib);
-}
-
-static cJSON *make_tree(struct plan_json_writer *writer, const struct hr_perf *perf) {
-  static const struct hr_perf nothing = {0};
-  const struct hr_plan *plan = writer->plan;
-  struct hr__json *json = &writer->json;
+static cJSON *make_tree(struct hr__json *json, const struct hr_plan *plan, const struct hr_perf *perf) {
   bool feasible = hr_plan_feasible(plan), has_today = plan->today.runner_id != HR_NONE;
   const struct hr__option *baseline = has_today ? &plan->today : &plan->all_on_demand;
   cJSON *root = cJSON_CreateObject();
-  put_head(writer, root);
-  put_option_if(writer, root, "recommendation", &plan->choice, feasible);
-  put_option_if(writer, root, "nearest", &plan->choice, !feasible);
-  put_pools(writer, root);
+  put_head(json, root, plan);
+  put_option_if(json, root, "recommendation", plan, &plan->choice, feasible);
+  put_option_if(json, root, "nearest", plan, &plan->choice, !feasible);
+  put_pools(json, root, plan);
   /* A single run gives no probability. If no candidate meets the goals, the probability is 0. */
   bool has_probability = !feasible || (plan->evaluator.random && plan->choice.replications > 1);
   hr__json_number_if(json, root, "probability_best", has_probability, plan->selection.probability);
   hr__json_text(json, root, "probability_over", hr__plan_randomness(plan));
   hr__json_number(json, root, "indifference", plan->selection.zone);
-  put_option_if(writer, root, "baseline", baseline, baseline->runner_id != HR_NONE);
-  put_option_if(writer, root, "all_on_demand", &plan->all_on_demand, plan->all_on_demand.runner_id != HR_NONE);
-  put_goals(writer, root);
-  put_pareto(writer, root);
-  put_tightening(writer, root);
-  put_sensitivity(writer, root);
-  put_robustness(writer, root);
-  put_demand(writer, root);
-  put_runs(writer, root);
-  cJSON *notes = hr__json_array(json, root, "notes");
-  hr__json_notes(json, notes, &plan->config.scenario->notes);
-  hr__json_notes(json, notes, &plan->config.trace->notes);
-  hr__json_notes(json, notes, &plan->notes);
-  put_perf(writer, root, perf ? perf : &nothing);
+  put_option_if(json, root, "baseline", plan, baseline, baseline->runner_id != HR_NONE);
+  put_option_if(json, root, "all_on_demand", plan, &plan->all_on_demand, plan->all_on_demand.runner_id != HR_NONE);
+  put_goals(json, root, plan);
+  put_pareto(json, root, plan);
+  put_tightening(json, root, plan);
+  put_sensitivity(json, root, plan);
+  put_robustness(json, root, plan);
+  put_demand(json, root, plan);
+  put_runs(json, root, plan);
+  hr__json_all_notes(json, root, plan->config.scenario, plan->config.trace, &plan->notes);
+  hr__json_runs_perf(json, root, perf, plan->config.n_threads);
   return root;
 }
 
 char *hr_plan_json(const struct hr_plan *plan, const struct hr_perf *perf) {
-  struct plan_json_writer writer = {.plan = plan};
-  cJSON *root = make_tree(&writer, perf);
-  return hr__json_print(&writer.json, root);
+  struct hr__json json = {0};
+  return hr__json_print(&json, make_tree(&json, plan, perf));
 }
 
 enum hr_status hr_plan_write_json(const char *path, const struct hr_plan *plan, const struct hr_perf *perf,
                                   struct hr_error *error) {
-  struct plan_json_writer writer = {.plan = plan};
-  cJSON *root = make_tree(&writer, perf);
-  return hr__json_write(&writer.json, root, path, error);
+  struct hr__json json = {0};
+  return hr__json_write(&json, make_tree(&json, plan, perf), path, error);
 }

@@ -40,12 +40,6 @@ static bool plan_has_services_only(const struct hr_plan *plan) {
          plan->config.scenario->services->count > 0;
 }
 
-/* Prints text right-aligned in `width` columns. */
-static void plan_page_put_right(struct plan_page *page, const char *text, size_t width) {
-  size_t taken = hr__width_of(text, strlen(text));
-  fprintf(page->console.out, "%*s%s", (int)(taken < width ? width - taken : 0), "", text);
-}
-
 /* ---- Robustness ------------------------------------------------------------------------------------- */
 
 enum { HOLDS_WIDTH = 28, CONDITION_WIDTH = 13, FORECAST_DAYS = 42, HELD_BYTES = HR__METRIC_BYTES + 45 };
@@ -62,24 +56,21 @@ static const char *objective_text(const struct plan_page *page, double value, bo
   return difference ? hr__difference_text(unit, value, buffer) : hr__metric_text(unit, value, buffer);
 }
 
-/* Returns the capacities of a mix that are above 0, and its settings. The caller frees the text. NULL: out of memory.
- */
-static char *mix_text(const struct plan_page *page, uint32_t candidate) {
-  const struct hr__option option = {.candidate = candidate};
+/* Returns the variables of an option as text, such as "reserved 20, on-demand 40, policy sjf". Unless `all` is set,
+   capacities of 0 are left out. The caller frees the text. NULL: out of memory. */
+static char *mix_text(const struct plan_page *page, const struct hr__option *option, bool all) {
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
   if (!out) return NULL;
   const char *comma = "";
   for (uint32_t i = 0; i < page->plan->space.n_axes; i++) {
-    const char *value = hr__option_text(page->plan, &option, i);
-    if (page->plan->space.spec->variables[i].pools && strcmp(value, "0") == 0) continue;
+    const char *value = hr__option_text(page->plan, option, i);
+    if (!all && page->plan->space.spec->variables[i].pools && strcmp(value, "0") == 0) continue;
     fprintf(out, "%s%s %s", comma, page->plan->space.spec->variables[i].axis.name, value);
     comma = ", ";
   }
-  if (fclose(out) == 0) return text;
-  free(text);
-  return NULL;
+  return hr__stream_text(out, &text);
 }
 
 /* Returns the name of the group to which a condition belongs. */
@@ -150,7 +141,8 @@ static void write_more(const struct plan_page *page, const struct hr__tested_mix
 static void put_safer_mix(struct plan_page *page, const char *label, const struct hr__tested_mix *mix) {
   const struct hr__robustness *robustness = &page->plan->robustness;
   const struct hr__tested_mix *own = &robustness->mixes[0];
-  char more[2 * HR__METRIC_BYTES], over[80] = "", own_over[80] = "", *words = mix_text(page, mix->candidate);
+  const struct hr__option option = {.candidate = mix->candidate};
+  char more[2 * HR__METRIC_BYTES], over[80] = "", own_over[80] = "", *words = mix_text(page, &option, false);
   if (!words) return;
   write_more(page, mix, more);
   if (mix->n_over_dollars > 0)
@@ -265,7 +257,7 @@ static bool put_condition(struct plan_page *page, uint32_t width, const char *na
   for (uint32_t i = 0; i < count; i++) {
     const struct hr__tested_mix *mix = &robustness->mixes[shown[i]];
     const struct hr__held *held = condition ? &mix->held[*condition] : &mix->planned;
-    plan_page_put_right(page, held_text(page, held, text), width);
+    hr__put_right(page->console.out, held_text(page, held, text), width);
     starred = starred || (held->serves && held->violation > 0);
   }
   fputc('\n', page->console.out);
@@ -355,13 +347,14 @@ static void plan_page_put_conditions(struct plan_page *page) {
   if (robustness->n_conditions == 0) return;
   const uint32_t width = cell_width(page);
   fprintf(page->console.out, "\n%s%-*s", hr__bold(&page->console), name_width(count, width), "Holds under");
-  for (uint32_t i = 0; i < count; i++) plan_page_put_right(page, column_name(i), width);
+  for (uint32_t i = 0; i < count; i++) hr__put_right(page->console.out, column_name(i), width);
   fprintf(page->console.out, "%s\n", hr__plain(&page->console));
   bool starred = put_condition(page, width, "as planned", NULL);
   for (uint32_t k = 0; k < robustness->n_conditions; k++)
     starred = put_condition(page, width, robustness->conditions[k].name, &k) || starred;
   for (uint32_t i = 1; i < count; i++) {
-    char *words = mix_text(page, robustness->mixes[shown[i]].candidate);
+    const struct hr__option option = {.candidate = robustness->mixes[shown[i]].candidate};
+    char *words = mix_text(page, &option, false);
     if (words) hr__put_field(&page->console, column_name(i), "%s", words);
     free(words);
   }
@@ -385,21 +378,6 @@ static void put_title(struct plan_page *page, const char *title) {
   fprintf(page->console.out, "\n%s%s%s\n", hr__bold(&page->console), title, hr__plain(&page->console));
 }
 
-/* Returns the variables of an option as text, such as "reserved 20, on-demand 40, policy sjf". The caller frees it.
-   NULL when out of memory. */
-static char *choice_text(const struct plan_page *page, const struct hr__option *option) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *out = open_memstream(&text, &size);
-  if (!out) return NULL;
-  for (uint32_t i = 0; i < page->plan->space.n_axes; i++)
-    fprintf(out, "%s%s %s", i ? ", " : "", page->plan->space.spec->variables[i].axis.name,
-            hr__option_text(page->plan, option, i));
-  if (fclose(out) == 0) return text;
-  free(text);
-  return NULL;
-}
-
 /* Writes the estimate of a metric, with its interval in parentheses, to a buffer and returns the buffer. */
 static const char *interval_text(const struct plan_page *page, const struct hr__option *option, size_t metric,
                                  char *text, size_t size) {
@@ -416,20 +394,13 @@ static const char *interval_text(const struct plan_page *page, const struct hr__
   return text;
 }
 
-static size_t find(const struct plan_page *page, enum hr__metric metric) {
-  return hr__goals_find(&page->plan->goals, &(struct hr__scoped_metric){.id = metric});
-}
-
 /* ---- The answer ------------------------------------------------------------------------------------- */
 
 static void put_head(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   struct hr__console *console = &page->console;
   char text[2][1000], counts[HR__NUMBER_BYTES];
-  char *name = hr__fitted(console, plan->config.scenario->name, HR__LINE_WIDTH - 20, false);
-  if (!name) return;
-  fprintf(console->out, "%sHeadroom %s: plan for %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
-  free(name);
+  hr__put_page_title(console, "plan for ", plan->config.scenario->name, HR__LINE_WIDTH - 20);
   if (plan_has_services_only(plan))
     hr__put_field(console, "services", "%" PRIu32 ", without jobs", plan->config.scenario->services->count);
   else
@@ -468,7 +439,7 @@ static void put_pool(struct plan_page *page, const struct hr_pool_spec *pool) {
 
 static void put_metric(struct plan_page *page, const char *label, enum hr__metric id) {
   char text[200];
-  size_t metric = find(page, id);
+  size_t metric = hr__goals_find(&page->plan->goals, &(struct hr__scoped_metric){.id = id});
   if (metric == SIZE_MAX || page->plan->choice.metrics[metric].count == 0) return;
   hr__put_field(&page->console, label, "%s", interval_text(page, &page->plan->choice, metric, text, sizeof text));
 }
@@ -586,7 +557,7 @@ static void put_name_and_cost(struct plan_page *page, const char *name, const ch
   size_t taken = hr__width_of(name, strlen(name)), width = NAME_WIDTH + COST_WIDTH;
   bool fits = taken == 0 || taken + 1 + hr__width_of(cost, strlen(cost)) <= width;
   fprintf(page->console.out, fits ? "  %s" : "  %s\n  ", name);
-  plan_page_put_right(page, cost, fits ? width - taken : width);
+  hr__put_right(page->console.out, cost, fits ? width - taken : width);
 }
 
 /* Prints name, cost, wait, and whether the goals are met. `with_mix`: prints the option's variables too. If `name` is
@@ -600,11 +571,11 @@ static void put_option(struct plan_page *page, const char *name, const struct hr
     margin_text(page, option, plan->pareto_cost, cost, sizeof cost);
   hr__metric_text(plan_page_unit(page, plan->pareto_wait), hr__interval_centre(&option->metrics[plan->pareto_wait]),
                   wait);
-  char *words = with_mix ? choice_text(page, option) : NULL;
+  char *words = with_mix ? mix_text(page, option, true) : NULL;
   bool in_row = words && !name[0] && strlen(words) < NAME_WIDTH;
   if (words && !name[0] && !in_row) put_detail_line(page, words);
   put_name_and_cost(page, in_row ? words : name, cost);
-  plan_page_put_right(page, wait, CELL_WIDTH);
+  hr__put_right(page->console.out, wait, CELL_WIDTH);
   fprintf(page->console.out, "  %s\n", option->violation == 0 ? "meets goals" : "misses goals");
   if (words && name[0]) put_detail_line(page, words);
   free(words);
@@ -803,6 +774,5 @@ enum hr_status hr_plan_print(FILE *out, const struct hr_plan *plan, const struct
   put_tightening(&page);
   put_sensitivity(&page);
   put_foot(&page, perf);
-  if (page.console.out_of_memory) return HR_NO_MEMORY;
-  return ferror(out) ? HR_IO_ERROR : HR_OK;
+  return hr__console_status(&page.console);
 }

@@ -100,12 +100,6 @@ static enum hr_status add(struct hr_plan *plan, const struct hr__environment *en
   return status;
 }
 
-static bool has_spot(const struct hr_cluster_spec *cluster) {
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (cluster->pools[i].market.market == HR_MARKET_SPOT) return true;
-  return false;
-}
-
 /* Whether two GPU types are of one family, such as A100-40 and A100-80: their names are equal up to the first hyphen.
  */
 static bool is_same_family(const char *a, const char *b) {
@@ -186,9 +180,8 @@ static enum hr_status add_spot_models(struct hr_plan *plan, struct hr_error *err
   if (status != HR_OK) return status;
   for (size_t i = 0; i < catalog->n_spot_presets && status == HR_OK; i++) {
     const struct hr_spot_preset *preset = &catalog->spot_presets[i];
-    struct hr__environment environment;
     if (!is_alternative(catalog, preset, config->scenario)) continue;
-    hr__plan_environment(plan, &environment);
+    struct hr__environment environment = hr__plan_environment(plan);
     environment.stress.spot_as = &preset->spec;
     status = add(plan, &environment, HR__CONDITION_SPOT_MODEL, 0, error, "spot as %.60s", preset->name);
   }
@@ -199,10 +192,9 @@ static enum hr_status add_spot_models(struct hr_plan *plan, struct hr_error *err
 static enum hr_status add_spot(struct hr_plan *plan, struct hr_error *error) {
   static const int percents[] = {80, 50, 0};
   enum hr_status status = HR_OK;
-  if (!has_spot(&plan->config.scenario->cluster)) return status;
+  if (!hr__plan_has_spot(plan)) return status;
   for (size_t i = 0; i < sizeof percents / sizeof *percents && status == HR_OK; i++) {
-    struct hr__environment environment;
-    hr__plan_environment(plan, &environment);
+    struct hr__environment environment = hr__plan_environment(plan);
     environment.stress.spot_outage = 1 - percents[i] / 100.0;
     status = add(plan, &environment, HR__CONDITION_SPOT_AVAILABILITY, percents[i] / 100.0, error,
                  percents[i] ? "spot %d %% of the time" : "no spot capacity", percents[i]);
@@ -214,8 +206,7 @@ static enum hr_status add_demand(struct hr_plan *plan, struct hr_error *error) {
   static const int percents[] = {-25, 10, 25, 50};
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < sizeof percents / sizeof *percents && status == HR_OK; i++) {
-    struct hr__environment environment;
-    hr__plan_environment(plan, &environment);
+    struct hr__environment environment = hr__plan_environment(plan);
     environment.workload.growth *= 1 + percents[i] / 100.0;
     status = add(plan, &environment, HR__CONDITION_DEMAND, 1 + percents[i] / 100.0, error, "demand %c %d %%",
                  percents[i] < 0 ? '-' : '+', abs(percents[i]));
@@ -226,11 +217,10 @@ static enum hr_status add_demand(struct hr_plan *plan, struct hr_error *error) {
 static enum hr_status add_prices(struct hr_plan *plan, struct hr_error *error) {
   static const double factor = 0.7;
   const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
-  struct hr__environment environment;
   bool any = false;
   for (uint32_t i = 0; i < cluster->n_pools; i++) any = any || hr_market_is_elastic(cluster->pools[i].market.market);
   if (!any) return HR_OK;
-  hr__plan_environment(plan, &environment);
+  struct hr__environment environment = hr__plan_environment(plan);
   environment.stress.spot_price = environment.stress.on_demand_price = factor;
   return add(plan, &environment, HR__CONDITION_PRICES, factor, error, "cloud prices - 30 %%");
 }
@@ -249,7 +239,6 @@ static enum hr_status add_gpu_types(struct hr_plan *plan, struct hr_error *error
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
     const char *gpu = cluster->pools[i].gpu;
-    struct hr__environment environment;
     bool repeated = !gpu, others = false;
     for (uint32_t k = 0; k < cluster->n_pools && gpu; k++) {
       bool same = cluster->pools[k].gpu && strcmp(cluster->pools[k].gpu, gpu) == 0;
@@ -257,7 +246,7 @@ static enum hr_status add_gpu_types(struct hr_plan *plan, struct hr_error *error
       others = others || !same || plan->robustness.keeps_nodes[k];
     }
     if (repeated || !others || !buys_gpu(plan, gpu)) continue;
-    hr__plan_environment(plan, &environment);
+    struct hr__environment environment = hr__plan_environment(plan);
     environment.stress.without_gpu = gpu;
     environment.stress.keeps_nodes = plan->robustness.keeps_nodes;
     status = add(plan, &environment, HR__CONDITION_GPU_SUPPLY, 0, error, "no more %.60s", gpu);
@@ -550,24 +539,15 @@ static enum hr_status try_finalists(struct hr_plan *plan, struct hr_error *error
 
 /* ---- Mixes that depend less on spot capacity -------------------------------------------------------- */
 
-/* Whether all pools of a capacity axis are in this market. */
-static bool is_of_market(const struct hr_plan *plan, uint32_t axis, enum hr_market market) {
-  const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
-  const struct hr_plan_variable *variable = &plan->space.spec->variables[axis];
-  for (uint32_t i = 0; i < variable->n_pools; i++)
-    if (scenario->cluster.pools[variable->pools[i]].market.market != market) return false;
-  return true;
-}
-
 /* Returns the choice with more on-demand capacity: `part` / `parts` of the levels up to the maximum are added, rounded
    up. If `with_spot` is false, the spot capacity is removed. */
 static uint32_t with_on_demand(const struct hr_plan *plan, uint32_t part, uint32_t parts, bool with_spot) {
   struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
   for (uint32_t i = 0; i < plan->space.n_capacity; i++) {
     uint32_t axis = plan->space.capacity[i], last = hr__space_levels(&plan->space, axis) - 1;
-    if (is_of_market(plan, axis, HR_MARKET_ON_DEMAND))
+    if (hr__plan_is_of_market(plan, axis, HR_MARKET_ON_DEMAND))
       point.level[axis] += ((last - point.level[axis]) * part + parts - 1) / parts;
-    if (!with_spot && is_of_market(plan, axis, HR_MARKET_SPOT)) point.level[axis] = 0;
+    if (!with_spot && hr__plan_is_of_market(plan, axis, HR_MARKET_SPOT)) point.level[axis] = 0;
   }
   return hr__space_candidate(&plan->space, &point);
 }
@@ -588,14 +568,13 @@ static void lift_dollars(struct hr__goals *goals, double *bounds, bool lift) {
 static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__condition *condition,
                                        struct hr_error *error) {
   uint64_t until = hr__runner_runs(plan->runner) + runs_left(plan) / 2, most = plan->space.spec->max_runs;
-  struct hr__search_config config = {.evaluator = condition->within,
-                                     .bounds = &plan->bounds,
-                                     .replications = 1,
-                                     .max_runs = until < most ? until : most,
-                                     .begin = with_on_demand(plan, 1, 1, false),
-                                     .one_slice = true,
-                                     .too_small = plan->search.too_small,
-                                     .n_too_small = plan->search.n_too_small};
+  struct hr__search_config config = hr__plan_search_config(plan);
+  config.evaluator = condition->within;
+  config.replications = 1;
+  config.max_runs = until < most ? until : most;
+  config.begin = with_on_demand(plan, 1, 1, false);
+  config.one_slice = true;
+  config.races = false;
   struct hr__search_result result;
   double *bounds = calloc(plan->goals.n_goals + 1, sizeof *bounds);
   if (!bounds) return hr__plan_no_memory(error);
@@ -610,10 +589,9 @@ static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__co
 
 /* Whether the choice misses a goal under a condition of the spot market. */
 static bool depends_on_spot(const struct hr__robustness *self) {
-  bool depends = false;
   for (uint32_t k = 0; k < self->n_conditions; k++)
-    depends = depends || (is_of_spot(&self->conditions[k]) && self->mixes[0].held[k].violation > 0);
-  return depends;
+    if (is_of_spot(&self->conditions[k]) && self->mixes[0].held[k].violation > 0) return true;
+  return false;
 }
 
 /* Tests a mix without spot capacity, and one with more on-demand capacity. */

@@ -133,19 +133,12 @@ static enum hr_status locate_error(const struct hr__sweep *sweep, size_t point, 
 
 static enum hr_status check_point(void *self, size_t point, struct hr_error *error) {
   struct points_check *check = self;
-  struct hr__sweep *sweep = check->sweep;
-  struct hr__sweep_overrides overrides;
   struct hr_scenario *scenario = NULL;
   struct hr_error inner = {0};
-  enum hr_status status =
-      hr__sweep_overrides_make(sweep, point, 0, &overrides) ? HR_OK : hr_fail(&inner, HR_NO_MEMORY, "out of memory");
-  if (status == HR_OK)
-    status = hr_scenario_load_candidate(sweep->catalog, sweep->grid->scenario_path, overrides.at, overrides.count,
-                                        &scenario, &inner);
+  enum hr_status status = hr__sweep_load_run(check->sweep, point, 0, &scenario, &inner);
   if (status == HR_OK) status = store_point(check, point, scenario, &inner);
   hr_scenario_destroy(scenario);
-  hr__sweep_overrides_finish(&overrides);
-  return status == HR_OK ? HR_OK : locate_error(sweep, point, status, &inner, error);
+  return status == HR_OK ? HR_OK : locate_error(check->sweep, point, status, &inner, error);
 }
 
 static enum hr_status check_points(struct hr__sweep *sweep, uint32_t n_threads, struct hr_error *error) {
@@ -475,10 +468,7 @@ static enum hr_status copy_notes(const struct hr__sweep *sweep, struct hr_sweep_
                                  struct hr_error *error) {
   counts->points = sweep->design.n_points;
   counts->runs = sweep->n_runs;
-  for (size_t i = 0; i < sweep->notes.count; i++)
-    if (hr_notes_add(&counts->notes, "%s", sweep->notes.text[i]) != HR_OK)
-      return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  return HR_OK;
+  return add_notes(&counts->notes, &sweep->notes) ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
 static enum hr_status run_sweep(const struct hr_sweep_config *config, struct hr_sweep_counts *counts,
@@ -562,11 +552,6 @@ static const struct {
              {HR__M_JCT_MEAN, "mean jct", false, true},     {HR__M_UTILIZATION_MAKESPAN, "GPUs in use", true, false},
              {HR__M_UNFINISHED, "unfinished", false, true}, {HR__M_ATTAINMENT, "within goals", true, false},
              {HR__M_TTFT_P95, "p95 TTFT", false, false},    {HR__M_COST, "cost", false, false}};
-
-/* Whether any run replays a trace of jobs. Otherwise the metrics of jobs are those of the replicas of services. */
-static bool has_jobs(struct hr__store *store) {
-  return hr__store_number(store, "SELECT count(*) FROM meta WHERE key = 'trace' AND value <> ''") > 0;
-}
 
 /* Returns the settings in a row of the view `points` as text, such as "nodes=4, policy=sjf". The caller frees it. NULL
    when out of memory. */
@@ -681,7 +666,9 @@ enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep
     if (axes) status = put_infeasible(&store, &console, axes, error);
     fprintf(out, "\n%s%-13s%-7s%14s%7s  %s%s\n", hr__bold(&console), "by point", "", "mean", "point", "where",
             hr__plain(&console));
-    const bool with_jobs = has_jobs(&store);
+    /* Whether any run replays a trace of jobs. Otherwise the metrics of jobs are those of the replicas of services. */
+    const bool with_jobs =
+        hr__store_number(&store, "SELECT count(*) FROM meta WHERE key = 'trace' AND value <> ''") > 0;
     for (size_t i = 0; axes && i < sizeof shown / sizeof *shown; i++)
       if (with_jobs || !shown[i].of_jobs) put_metric(&store, &console, axes, i);
     sqlite3_free(axes);

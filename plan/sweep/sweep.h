@@ -106,6 +106,10 @@ static inline void hr__sweep_overrides_finish(struct hr__sweep_overrides *overri
   *overrides = (struct hr__sweep_overrides){0};
 }
 
+/* Loads the scenario of a run. */
+enum hr_status hr__sweep_load_run(const struct hr__sweep *sweep, size_t point, uint32_t replication,
+                                  struct hr_scenario **scenario, struct hr_error *error);
+
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
 enum hr__sweep_group_kind { HR__SWEEP_TENANT, HR__SWEEP_CLASS, HR__SWEEP_SERVICE };

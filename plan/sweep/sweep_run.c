@@ -113,17 +113,17 @@ struct sorted_point {
   size_t n_axes, point;
 };
 
-static int compare_points(const void *a, const void *b) {
-  const struct sorted_point *first = a, *second = b;
-  for (size_t i = 0; i < first->n_axes; i++)
-    if (first->at[i] != second->at[i]) return first->at[i] < second->at[i] ? -1 : 1;
-  return first->point < second->point ? -1 : first->point > second->point;
+static int compare_values(const struct sorted_point *a, const struct sorted_point *b) {
+  for (size_t i = 0; i < a->n_axes; i++)
+    if (a->at[i] != b->at[i]) return a->at[i] < b->at[i] ? -1 : 1;
+  return 0;
 }
 
-static bool same_point(const struct sorted_point *a, const struct sorted_point *b) {
-  for (size_t i = 0; i < a->n_axes; i++)
-    if (a->at[i] != b->at[i]) return false;
-  return true;
+static int compare_points(const void *a, const void *b) {
+  const struct sorted_point *first = a, *second = b;
+  int order = compare_values(first, second);
+  if (order) return order;
+  return first->point < second->point ? -1 : first->point > second->point;
 }
 
 /* Of several equal points, keeps the first one. */
@@ -135,7 +135,7 @@ static enum hr_status drop_duplicates(struct hr__sweep_design *design, struct hr
     for (size_t i = 0; i < n; i++)
       sorted[i] = (struct sorted_point){hr__sweep_design_point(design, i), design->n_axes, i};
     qsort(sorted, n, sizeof *sorted, compare_points);
-    for (size_t i = 1; i < n; i++) duplicate[sorted[i].point] = same_point(&sorted[i - 1], &sorted[i]);
+    for (size_t i = 1; i < n; i++) duplicate[sorted[i].point] = compare_values(&sorted[i - 1], &sorted[i]) == 0;
     for (size_t i = 0; i < n; i++)
       if (!duplicate[i]) memmove(design->at + n_kept++ * design->n_axes, hr__sweep_design_point(design, i), bytes);
     design->n_points = n_kept;
@@ -198,9 +198,9 @@ static bool add_axis(struct hr__sweep_overrides *overrides, const struct hr_grid
   snprintf(number, sizeof number, "%.12g", at); /* the design rounds to the same number of digits */
   if (!axis->levels) return add_formatted(overrides, axis->path, number);
   const struct hr_grid_level *level = &axis->levels[(size_t)at];
-  bool complete = true;
-  for (size_t i = 0; i < level->n_set && complete; i++) complete = add_override(overrides, level->set[i]);
-  return complete;
+  for (size_t i = 0; i < level->n_set; i++)
+    if (!add_override(overrides, level->set[i])) return false;
+  return true;
 }
 
 bool hr__sweep_overrides_make(const struct hr__sweep *sweep, size_t point, uint32_t replication,
@@ -219,6 +219,17 @@ bool hr__sweep_overrides_make(const struct hr__sweep *sweep, size_t point, uint3
   return complete;
 }
 
+enum hr_status hr__sweep_load_run(const struct hr__sweep *sweep, size_t point, uint32_t replication,
+                                  struct hr_scenario **scenario, struct hr_error *error) {
+  struct hr__sweep_overrides overrides;
+  enum hr_status status = hr__sweep_overrides_make(sweep, point, replication, &overrides)
+                              ? hr_scenario_load_candidate(sweep->catalog, sweep->grid->scenario_path, overrides.at,
+                                                           overrides.count, scenario, error)
+                              : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  hr__sweep_overrides_finish(&overrides);
+  return status;
+}
+
 char *hr__sweep_point_text(const struct hr__sweep *sweep, size_t point) {
   char *text = NULL;
   size_t size = 0;
@@ -233,21 +244,25 @@ char *hr__sweep_point_text(const struct hr__sweep *sweep, size_t point) {
     else
       fprintf(out, "%.12g", at[i]);
   }
-  if (fclose(out) == 0) return text;
-  free(text);
-  return NULL;
+  return hr__stream_text(out, &text);
 }
 
 /* ---- Records ---------------------------------------------------------------------------------------- */
 
+static struct hr__sweep_group *add_group(struct hr__sweep_record *record, enum hr__sweep_group_kind kind,
+                                         const char *name) {
+  struct hr__sweep_group *group = &record->groups[record->n_groups];
+  *group = (struct hr__sweep_group){.kind = kind, .name = strdup(name)};
+  if (!group->name) return NULL;
+  record->n_groups++;
+  return group;
+}
+
 static bool copy_groups(struct hr__sweep_record *record, enum hr__sweep_group_kind kind, const struct hr_group *groups,
                         size_t count, const struct hr_cost_lines *lines) {
   for (size_t i = 0; i < count; i++) {
-    struct hr__sweep_group *group = &record->groups[record->n_groups];
-    group->kind = kind;
-    group->name = strdup(groups[i].name);
-    if (!group->name) return false;
-    record->n_groups++;
+    struct hr__sweep_group *group = add_group(record, kind, groups[i].name);
+    if (!group) return false;
     hr__metrics_of_group(&groups[i], lines, group->values);
   }
   return true;
@@ -255,11 +270,8 @@ static bool copy_groups(struct hr__sweep_record *record, enum hr__sweep_group_ki
 
 static bool copy_services(struct hr__sweep_record *record, const struct hr_summary *summary) {
   for (size_t i = 0; i < summary->n_services; i++) {
-    struct hr__sweep_group *group = &record->groups[record->n_groups];
-    group->kind = HR__SWEEP_SERVICE;
-    group->name = strdup(summary->services[i].name);
-    if (!group->name) return false;
-    record->n_groups++;
+    struct hr__sweep_group *group = add_group(record, HR__SWEEP_SERVICE, summary->services[i].name);
+    if (!group) return false;
     for (unsigned k = 0; k < HR__N_METRICS; k++)
       group->values[k] = hr__metric_of_service((enum hr__metric)k, &summary->services[i]).value;
   }
@@ -318,7 +330,6 @@ enum hr_status hr__sweep_make_run(const struct hr__sweep *sweep, uint64_t run, c
                                   struct hr__sweep_record *record, struct hr_error *error) {
   size_t index = hr__sweep_point_of(sweep, run);
   const struct hr__sweep_point *point = &sweep->points[index];
-  struct hr__sweep_overrides overrides;
   struct hr_scenario *scenario = NULL;
   struct hr_error inner = {0};
   *record = (struct hr__sweep_record){.run = run, .seed = point->seed};
@@ -326,15 +337,10 @@ enum hr_status hr__sweep_make_run(const struct hr__sweep *sweep, uint64_t run, c
     for (unsigned i = 0; i < HR__N_METRICS; i++) record->values[i] = HR__UNKNOWN;
     return HR_OK;
   }
-  enum hr_status status = hr__sweep_overrides_make(sweep, index, (uint32_t)(run - point->first_run), &overrides)
-                              ? HR_OK
-                              : hr_fail(&inner, HR_NO_MEMORY, "out of memory");
-  if (status == HR_OK)
-    status = hr_scenario_load_candidate(sweep->catalog, sweep->grid->scenario_path, overrides.at, overrides.count,
-                                        &scenario, &inner);
+  enum hr_status status = hr__sweep_load_run(sweep, index, (uint32_t)(run - point->first_run), &scenario, &inner);
+
   if (status == HR_OK) status = run_scenario(sweep, point, scenario, progress, record, &inner);
   hr_scenario_destroy(scenario);
-  hr__sweep_overrides_finish(&overrides);
   if (status == HR_OK) return HR_OK;
   char *text = hr__sweep_point_text(sweep, index);
   hr_fail(error, status, "run %" PRIu64 ", point %zu (%.300s): %s", run, index, text ? text : "", inner.text);

@@ -54,7 +54,6 @@ struct sweep_fact_info {
   const char *key;
   /* end of the error message if the fact differs; NULL: the message of this fact is written elsewhere */
   const char *differs;
-  char *(*value)(const struct hr__sweep *sweep); /* free it with sqlite3_free; NULL when out of memory */
 };
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
@@ -126,50 +125,43 @@ static char *trace_names(const struct hr__sweep *sweep) {
   return NULL;
 }
 
-static char *format_of(const struct hr__sweep *sweep) {
-  (void)sweep;
-  return sqlite3_mprintf("%s", FORMAT);
-}
-
-static char *version_of(const struct hr__sweep *sweep) {
-  (void)sweep;
-  return sqlite3_mprintf("%s", hr_version());
-}
-
-static char *grid_of(const struct hr__sweep *sweep) {
-  return sqlite3_mprintf("%s", sweep->grid->text);
-}
-
-static char *scenario_of(const struct hr__sweep *sweep) {
-  return sqlite3_mprintf("%s", sweep->scenario_text);
-}
-
-static char *inputs_of(const struct hr__sweep *sweep) {
-  return sqlite3_mprintf("%s", sweep->inputs);
-}
-
-static char *points_of(const struct hr__sweep *sweep) {
-  return sqlite3_mprintf("%llu", (unsigned long long)sweep->design.n_points);
-}
-
-static char *runs_of(const struct hr__sweep *sweep) {
-  return sqlite3_mprintf("%llu", (unsigned long long)sweep->n_runs);
-}
-
-static char *fingerprint_of(const struct hr__sweep *sweep) {
-  return sqlite3_mprintf("%016llx", (unsigned long long)sweep->fingerprint);
+/* Free the value with sqlite3_free. NULL: out of memory. */
+static char *fact_value(const struct hr__sweep *sweep, enum sweep_fact fact) {
+  switch (fact) {
+  case FACT_FORMAT:
+    return sqlite3_mprintf("%s", FORMAT);
+  case FACT_VERSION:
+    return sqlite3_mprintf("%s", hr_version());
+  case FACT_GRID:
+    return sqlite3_mprintf("%s", sweep->grid->text);
+  case FACT_SCENARIO:
+    return sqlite3_mprintf("%s", sweep->scenario_text);
+  case FACT_TRACE:
+    return trace_names(sweep);
+  case FACT_INPUTS:
+    return sqlite3_mprintf("%s", sweep->inputs);
+  case FACT_POINTS:
+    return sqlite3_mprintf("%llu", (unsigned long long)sweep->design.n_points);
+  case FACT_RUNS:
+    return sqlite3_mprintf("%llu", (unsigned long long)sweep->n_runs);
+  case FACT_FINGERPRINT:
+    return sqlite3_mprintf("%016llx", (unsigned long long)sweep->fingerprint);
+  case N_FACTS:
+    break;
+  }
+  return NULL;
 }
 
 static const struct sweep_fact_info sweep_facts[N_FACTS] = {
-    [FACT_FORMAT] = {"format", NULL, format_of},
-    [FACT_VERSION] = {"headroom", NULL, version_of},
-    [FACT_GRID] = {"grid", "the grid differs", grid_of},
-    [FACT_SCENARIO] = {"scenario", "the scenario differs", scenario_of},
-    [FACT_TRACE] = {"trace", "the trace differs", trace_names},
-    [FACT_INPUTS] = {"inputs", "a file named by the scenario differs", inputs_of},
-    [FACT_POINTS] = {"points", "its points differ", points_of},
-    [FACT_RUNS] = {"runs", "its runs differ", runs_of},
-    [FACT_FINGERPRINT] = {"fingerprint", "its fingerprint differs", fingerprint_of}};
+    [FACT_FORMAT] = {"format", NULL},
+    [FACT_VERSION] = {"headroom", NULL},
+    [FACT_GRID] = {"grid", "the grid differs"},
+    [FACT_SCENARIO] = {"scenario", "the scenario differs"},
+    [FACT_TRACE] = {"trace", "the trace differs"},
+    [FACT_INPUTS] = {"inputs", "a file named by the scenario differs"},
+    [FACT_POINTS] = {"points", "its points differ"},
+    [FACT_RUNS] = {"runs", "its runs differ"},
+    [FACT_FINGERPRINT] = {"fingerprint", "its fingerprint differs"}};
 
 /* ---- SQLite ----------------------------------------------------------------------------------------- */
 
@@ -190,10 +182,11 @@ static enum hr_status run_sql(struct hr__store *store, const char *sql, struct h
   return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? HR_OK : hr__store_fail(store, error);
 }
 
+/* `text` is the value of the parameter of the statement; NULL: it has none. */
 static enum hr_status run_sql_with(struct hr__store *store, const char *sql, const char *text, struct hr_error *error) {
   sqlite3_stmt *statement = NULL;
   bool done = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
-              sqlite3_bind_text(statement, 1, text, -1, SQLITE_STATIC) == SQLITE_OK &&
+              (!text || sqlite3_bind_text(statement, 1, text, -1, SQLITE_STATIC) == SQLITE_OK) &&
               sqlite3_step(statement) == SQLITE_DONE;
   enum hr_status status = done ? HR_OK : hr__store_fail(store, error);
   sqlite3_finalize(statement);
@@ -241,8 +234,9 @@ static enum hr_status connect(struct hr__store *store, const char *path, const c
 
 /* ---- Schema ----------------------------------------------------------------------------------------- */
 
-static enum hr_status run_and_free(struct hr__store *store, char *sql, struct hr_error *error) {
-  enum hr_status status = sql ? run_sql(store, sql, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+/* Runs a statement with a text, or one without if `text` is NULL, and frees it. `sql` is NULL when out of memory. */
+static enum hr_status run_and_free(struct hr__store *store, char *sql, const char *text, struct hr_error *error) {
+  enum hr_status status = sql ? run_sql_with(store, sql, text, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
   sqlite3_free(sql);
   return status;
 }
@@ -250,10 +244,9 @@ static enum hr_status run_and_free(struct hr__store *store, char *sql, struct hr
 static enum hr_status add_facts(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
   enum hr_status status = HR_OK;
   for (unsigned i = 0; i < N_FACTS && status == HR_OK; i++) {
-    char *text = sweep_facts[i].value(sweep);
-    char *sql = text ? sqlite3_mprintf("INSERT INTO meta VALUES(%Q, ?)", sweep_facts[i].key) : NULL;
-    status = sql ? run_sql_with(store, sql, text, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
-    sqlite3_free(sql);
+    char *text = fact_value(sweep, (enum sweep_fact)i);
+    status = run_and_free(store, text ? sqlite3_mprintf("INSERT INTO meta VALUES(%Q, ?)", sweep_facts[i].key) : NULL,
+                          text, error);
     sqlite3_free(text);
   }
   return status;
@@ -267,11 +260,9 @@ static enum hr_status add_infeasible(struct hr__store *store, const struct hr__s
     if (!sweep->points[i].unfit) continue;
     if (!created) status = run_sql(store, "CREATE TABLE infeasible(point INTEGER PRIMARY KEY, reason TEXT)", error);
     created = true;
-    char *sql = sqlite3_mprintf("INSERT INTO infeasible VALUES(%llu, ?)", (unsigned long long)i);
     if (status == HR_OK)
-      status =
-          sql ? run_sql_with(store, sql, sweep->points[i].unfit, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
-    sqlite3_free(sql);
+      status = run_and_free(store, sqlite3_mprintf("INSERT INTO infeasible VALUES(%llu, ?)", (unsigned long long)i),
+                            sweep->points[i].unfit, error);
   }
   return status;
 }
@@ -282,9 +273,9 @@ static enum hr_status create_tables(struct hr__store *store, const struct hr__sw
   static const char last[] = "CREATE TABLE groups(run INTEGER, kind TEXT, name TEXT, metric TEXT, value REAL, "
                              "PRIMARY KEY(run, kind, name, metric)) WITHOUT ROWID";
   enum hr_status status = run_sql(store, first, error);
-  if (status == HR_OK) status = run_and_free(store, hr__sweep_schema_sql(sweep, HR__SWEEP_CREATE_RUNS), error);
+  if (status == HR_OK) status = run_and_free(store, hr__sweep_schema_sql(sweep, HR__SWEEP_CREATE_RUNS), NULL, error);
   if (status == HR_OK) status = run_sql(store, last, error);
-  if (status == HR_OK) status = run_and_free(store, hr__sweep_schema_sql(sweep, HR__SWEEP_CREATE_POINTS), error);
+  if (status == HR_OK) status = run_and_free(store, hr__sweep_schema_sql(sweep, HR__SWEEP_CREATE_POINTS), NULL, error);
   if (status == HR_OK) status = add_infeasible(store, sweep, error);
   return status == HR_OK ? add_facts(store, sweep, error) : status;
 }
@@ -315,7 +306,7 @@ static enum hr_status check_version(struct hr__store *store, const char *schema,
 
 static enum hr_status check_fact(struct hr__store *store, const struct hr__sweep *sweep, enum sweep_fact fact,
                                  struct hr_error *error) {
-  char *has = NULL, *expected = sweep_facts[fact].value(sweep);
+  char *has = NULL, *expected = fact_value(sweep, fact);
   enum hr_status status = expected ? read_fact(store, "main", sweep_facts[fact].key, &has, error)
                                    : hr_fail(error, HR_NO_MEMORY, "out of memory");
   if (status == HR_OK && (!has || strcmp(has, expected) != 0))

@@ -23,6 +23,7 @@
 
 #include "plan/tco/tco.h"
 
+#include "base/threads.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/scenario_files.h"
 
@@ -100,13 +101,23 @@ static uint32_t life_of(const struct hr_tco *tco, const struct hr__tco_option *o
   return term_months ? whole_years(term_months / 12.0) : option->contract_years;
 }
 
-/* Sets the number of nodes of a pool of the option in each year. */
-static void tco_count_nodes(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t i, double *nodes) {
+/* Returns the nodes of a pool of the option, by the year in which they are bought or put under contract. */
+static struct cohorts cohorts_of(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t i) {
   double needed[HR_MAX_TCO_YEARS];
   struct cohorts cohorts = {.life = life_of(tco, option, i)};
   count_nodes(tco, hr__tco_pool(tco, option, i)->nodes, needed);
   fill(&cohorts, needed, tco->spec.years);
-  for (uint32_t year = 0; year < tco->spec.years; year++) nodes[year] = in_use(&cohorts, year);
+  return cohorts;
+}
+
+/* Adds the capacity of nodes of a pool in a year. Returns their GPU hours. */
+static double add_nodes(struct hr__tco_path *path, const struct hr_pool_spec *pool, double nodes, uint32_t year,
+                        const struct hr__tco_pool_use *use) {
+  double hours = nodes * pool->gpus_per_node * HR_HOURS_PER_YEAR;
+  path->gpus[year] += nodes * pool->gpus_per_node;
+  path->capacity_gpu_hours[year] += hours;
+  path->available_gpu_hours[year] += hours * (1 - use->down_share);
+  return hours;
 }
 
 /* Returns the demand of a year / that of the run of this year. */
@@ -184,19 +195,16 @@ static void add_owned(const struct hr_tco *tco, const struct hr__tco_option *opt
                       struct hr__tco_path *path) {
   const struct hr_pool_spec *pool = hr__tco_pool(tco, option, i);
   const struct hr_ownership *owned = hr__tco_source(tco, option, i)->ownership;
-  double needed[HR_MAX_TCO_YEARS], in_year[HR_MAX_TCO_YEARS];
+  double needed[HR_MAX_TCO_YEARS];
+  const struct cohorts cohorts = cohorts_of(tco, option, i);
   int64_t before[HR_MAX_TCO_YEARS];
   count_nodes(tco, pool->nodes, needed);
-  tco_count_nodes(tco, option, i, in_year);
   for (uint32_t year = 0; year < tco->spec.years; year++) before[year] = hr__tco_year_uusd(path, year);
   for (uint32_t c = 0; c < owned->n_capital; c++) add_capital(tco, owned, &owned->capital[c], needed, path);
   for (uint32_t year = 0; year < tco->spec.years; year++) {
     const struct hr__tco_run *run = hr__tco_run_of(tco, option, year, replication);
-    double nodes = in_year[year], hours = nodes * pool->gpus_per_node * HR_HOURS_PER_YEAR;
+    double nodes = in_use(&cohorts, year), hours = add_nodes(path, pool, nodes, year, &run->pools[i]);
     double held = run->pools[i].used_gpu_hours * run->scale * growth_of(tco, year);
-    path->gpus[year] += nodes * pool->gpus_per_node;
-    path->capacity_gpu_hours[year] += hours;
-    path->available_gpu_hours[year] += hours * (1 - run->pools[i].down_share);
     add_operation(tco, owned, nodes, hours > 0 ? fmin(1, held / hours) : 0, year, path);
     int64_t own_uusd = hr__tco_year_uusd(path, year) - before[year];
     add(path, year, HR_PART_STAFF, (double)own_uusd / 1e6 * owned->staff_share);
@@ -208,17 +216,12 @@ static void add_owned(const struct hr_tco *tco, const struct hr__tco_option *opt
 static void add_reserved(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t i,
                          uint32_t replication, struct hr__tco_path *path) {
   const struct hr_pool_spec *pool = hr__tco_pool(tco, option, i);
-  double needed[HR_MAX_TCO_YEARS], usd_h = (double)pool->market.price_uusd_h / 1e6;
+  double usd_h = (double)pool->market.price_uusd_h / 1e6;
   double price = pool->market.market == HR_MARKET_OWNED ? tco->spec.hardware_price : tco->spec.cloud_price;
-  struct cohorts cohorts = {.life = life_of(tco, option, i)};
-  count_nodes(tco, pool->nodes, needed);
-  fill(&cohorts, needed, tco->spec.years);
+  const struct cohorts cohorts = cohorts_of(tco, option, i);
   for (uint32_t year = 0; year < tco->spec.years; year++) {
-    double nodes = in_use(&cohorts, year), hours = nodes * pool->gpus_per_node * HR_HOURS_PER_YEAR;
-    path->gpus[year] += nodes * pool->gpus_per_node;
-    path->capacity_gpu_hours[year] += hours;
-    path->available_gpu_hours[year] +=
-        hours * (1 - hr__tco_run_of(tco, option, year, replication)->pools[i].down_share);
+    add_nodes(path, pool, in_use(&cohorts, year), year, &hr__tco_run_of(tco, option, year, replication)->pools[i]);
+
     for (uint32_t begun = 0; begun <= year; begun++)
       if (is_used(&cohorts, begun, year))
         add(path, year, HR_PART_RENT,
@@ -246,12 +249,6 @@ static double sum_of(const double *values, uint32_t years) {
   return sum;
 }
 
-static double total_usd(const struct hr__tco_path *path) {
-  int64_t sum = 0;
-  for (uint32_t year = 0; year < path->years; year++) sum += hr__tco_year_uusd(path, year);
-  return (double)sum / 1e6;
-}
-
 /* Sums the payments, discounted. With taxes, costs and depreciation reduce the tax of their year. */
 static double present_usd(const struct hr__tco_path *path, double discount_rate, double tax_rate) {
   double sum = 0;
@@ -273,12 +270,12 @@ static void set_figures(const struct hr_tco *tco, struct hr__tco_path *path) {
   double capacity = sum_of(path->capacity_gpu_hours, path->years);
   double available = sum_of(path->available_gpu_hours, path->years);
   double held = sum_of(path->held_gpu_hours, path->years), useful = sum_of(path->useful_gpu_hours, path->years);
-  double rate = tco->spec.discount_rate;
+  double rate = tco->spec.discount_rate, usd = (double)hr__tco_total_uusd(path) / 1e6;
   path->figures[HR__TCO_AVAILABILITY] = ratio(available, capacity);
   path->figures[HR__TCO_UTILIZATION] = ratio(held, available);
   path->figures[HR__TCO_ETTR] = ratio(useful, held);
-  path->figures[HR__TCO_GPU_HOUR] = ratio(total_usd(path), capacity);
-  path->figures[HR__TCO_USEFUL_GPU_HOUR] = ratio(total_usd(path), useful);
+  path->figures[HR__TCO_GPU_HOUR] = ratio(usd, capacity);
+  path->figures[HR__TCO_USEFUL_GPU_HOUR] = ratio(usd, useful);
   path->figures[HR__TCO_TOTAL] = present_usd(path, 0, 0);
   path->figures[HR__TCO_NPV] = present_usd(path, rate, 0);
   path->figures[HR__TCO_AFTER_TAX_NPV] = present_usd(path, rate, tco->spec.tax_rate);
@@ -326,7 +323,8 @@ static double tco_break_even_utilization(const struct hr__tco_path *option, cons
   double load_usd = sum_of(option->load_usd, option->years);
   double other_usd = other->figures[HR__TCO_USEFUL_GPU_HOUR] * sum_of(option->useful_gpu_hours, option->years);
   if (!(other_usd > load_usd)) return (double)NAN;
-  return option->figures[HR__TCO_UTILIZATION] * (total_usd(option) - load_usd) / (other_usd - load_usd);
+  return option->figures[HR__TCO_UTILIZATION] * ((double)hr__tco_total_uusd(option) / 1e6 - load_usd) /
+         (other_usd - load_usd);
 }
 
 /* The hours of operation after which the cost of the option equals the cost of the same useful work in the other
@@ -446,12 +444,11 @@ enum { OVERRIDE_BYTES = HR_POOL_PATH_BYTES + sizeof ".nodes=4294967295" };
 
 /* Returns the number of nodes of a pool of the scenario in a year of the option. */
 static uint32_t nodes_in(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t pool, uint32_t year) {
-  double nodes[HR_MAX_TCO_YEARS];
   for (uint32_t i = 0; i < option->n_pools; i++) {
     if (option->pools[i] != pool) continue;
     if (year == 0) return tco->scenario->cluster.pools[pool].nodes;
-    tco_count_nodes(tco, option, i, nodes);
-    return nodes[year] < HR_MAX_NODES ? (uint32_t)nodes[year] : HR_MAX_NODES;
+    const struct cohorts cohorts = cohorts_of(tco, option, i);
+    return (uint32_t)fmin(in_use(&cohorts, year), HR_MAX_NODES);
   }
   return 0;
 }
@@ -485,14 +482,13 @@ static enum hr_status add_year(struct hr_tco *tco, uint32_t year, struct hr_erro
   struct hr__environment environment = {.workload = tco->scenario->replications.workload};
   uint32_t number;
   environment.workload.growth *= hr_compound(tco->spec.growth - 1, year);
-  /* a product such as 0.1 x 0.1 x 0.1 may differ from a bound by its rounding */
-  if (hr_tco_growth_is_possible(environment.workload.growth))
-    environment.workload.growth = fmin(fmax(environment.workload.growth, HR_MIN_GROWTH), HR_MAX_GROWTH);
-  else
+  if (!hr_tco_growth_is_possible(environment.workload.growth))
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: the demand of year %" PRIu32 " is %.4g times that of the trace; a number from %g to %g is "
                    "expected; change 'tco.growth_per_year' or 'tco.years'",
                    tco->scenario->path, year + 1, environment.workload.growth, HR_MIN_GROWTH, (double)HR_MAX_GROWTH);
+  /* a product such as 0.1 x 0.1 x 0.1 may differ from a bound by its rounding */
+  environment.workload.growth = fmin(fmax(environment.workload.growth, HR_MIN_GROWTH), HR_MAX_GROWTH);
   hr_stress_init(&environment.stress);
   enum hr_status status = hr__runner_add_environment(tco->runner, &environment, &number, error);
   for (uint32_t k = 0; k < tco->n_options && status == HR_OK; k++)
@@ -551,11 +547,6 @@ struct observed {
   struct hr__tco_run *run;
 };
 
-static enum hr_status prepare(void *self, struct hr_replay *replay, struct hr_error *error) {
-  (void)self, (void)replay, (void)error;
-  return HR_OK;
-}
-
 static void take_pool(const struct observed *observed, const struct hr_replay *replay, uint32_t i) {
   const uint32_t pool = observed->option->pools[i];
   const struct hr_pool_spec *spec = &replay->config.scenario->cluster.pools[pool];
@@ -606,7 +597,6 @@ static enum hr_status collect(void *self, const struct hr_replay *replay, struct
   run->completed = summary->jobs_completed;
   if (summary->costs) run->other_usd = (double)(summary->costs->total_uusd - summary->costs->capacity_uusd) / 1e6;
   for (uint32_t i = 0; i < observed->option->n_pools; i++) take_pool(observed, replay, i);
-  run->made = true;
   return HR_OK;
 }
 
@@ -616,7 +606,7 @@ static enum hr_status run_item(void *self, size_t index, struct hr_error *error)
   const struct hr__tco_option *option = &batch->tco->options[item->option];
   size_t place = (size_t)item->year * batch->tco->n_replications + item->replication;
   struct observed observed = {batch->tco, option, item->year, &option->runs[place]};
-  const struct hr__one_run_details details = {.self = &observed, .prepare = prepare, .collect = collect};
+  const struct hr__one_run_details details = {.self = &observed, .collect = collect};
   struct hr__progress_reporter reporter = {.sum = &batch->progress};
   struct hr__one_run run;
   item->config.details = &details;
@@ -624,11 +614,6 @@ static enum hr_status run_item(void *self, size_t index, struct hr_error *error)
   enum hr_status status = hr__one_run_make(&item->config, &run, error);
   hr__one_run_finish(&run);
   return status;
-}
-
-/* Without ranks, results stay where the runs have put them. */
-static void exchange(void *self, size_t index, struct hr__parcel *parcel) {
-  (void)self, (void)index, (void)parcel;
 }
 
 static enum hr_status list_year(struct batch *batch, uint32_t k, uint32_t year, struct hr_error *error) {
@@ -675,8 +660,8 @@ static enum hr_status make_runs(struct hr_tco *tco, struct hr_error *error) {
   hr__progress_sum_init(&batch.progress, &tco->config.progress, 0);
   status = list_items(&batch, error);
   if (status == HR_OK) {
-    const struct hr__run_batch all = {.self = &batch, .count = batch.count, .run = run_item, .exchange = exchange};
-    status = hr__batch_run(&all, NULL, tco->config.n_threads, error);
+    const struct hr__tasks tasks = {.self = &batch, .count = batch.count, .run = run_item};
+    status = hr__pool_run(&tasks, tco->config.n_threads, error);
   }
   hr__progress_sum_finish(&batch.progress);
   free(batch.items);
@@ -685,14 +670,11 @@ static enum hr_status make_runs(struct hr_tco *tco, struct hr_error *error) {
 
 /* ---- Results ---------------------------------------------------------------------------------------- */
 
-static bool is_owned(const struct hr__tco_option *option) {
-  return option->kind == HR__TCO_PRIVATE || option->kind == HR__TCO_COLOCATED;
-}
-
 static bool is_paired(const struct hr__tco_option *option, const struct hr__tco_option *other) {
   bool in_cloud = other->kind == HR__TCO_ON_DEMAND || other->kind == HR__TCO_SPOT;
+  bool owned = option->kind == HR__TCO_PRIVATE || option->kind == HR__TCO_COLOCATED;
   if (option->kind == HR__TCO_RESERVED) return in_cloud;
-  return is_owned(option) && (in_cloud || other->kind == HR__TCO_RESERVED);
+  return owned && (in_cloud || other->kind == HR__TCO_RESERVED);
 }
 
 /* The values of all replications, figure by figure and pair by pair, and sums of the amounts. */
@@ -815,14 +797,8 @@ static enum hr_status make_results(struct hr_tco *tco, struct hr_error *error) {
 
 /* ---- Notes ------------------------------------------------------------------------------------------ */
 
-static double gpu_hours_held(const struct hr__tco_path *path) {
-  double sum = 0;
-  for (uint32_t year = 0; year < path->years; year++) sum += path->held_gpu_hours[year];
-  return sum;
-}
-
 double hr__tco_missing(const struct hr__tco_option *option) {
-  double missing = option->mean.unserved_gpu_hours, held = gpu_hours_held(&option->mean);
+  double missing = option->mean.unserved_gpu_hours, held = sum_of(option->mean.held_gpu_hours, option->mean.years);
   return missing > 0 ? missing / (missing + held) : 0;
 }
 

@@ -35,7 +35,6 @@ struct hr__tco_run {
   double other_scale;                      /* a year / the length of the run */
   double wait_p95_s;
   uint64_t submitted, completed;  /* numbers of jobs */
-  bool made;                      /* the run was made */
   struct hr__tco_pool_use *pools; /* [n_pools of the option] */
 };
 
@@ -154,6 +153,12 @@ static inline const struct hr_pool_source *hr__tco_source(const struct hr_tco *t
 static inline int64_t hr__tco_year_uusd(const struct hr__tco_path *path, uint32_t year) {
   int64_t sum = 0;
   for (unsigned part = 0; part < HR_N_COST_PARTS; part++) sum += path->uusd[year][part];
+  return sum;
+}
+/* The cost of all years. */
+static inline int64_t hr__tco_total_uusd(const struct hr__tco_path *path) {
+  int64_t sum = 0;
+  for (uint32_t year = 0; year < path->years; year++) sum += hr__tco_year_uusd(path, year);
   return sum;
 }
 /* The payments of a year, without purchases and residual values. */

@@ -27,13 +27,6 @@ struct tco_page {
 
 /* ---- Cells ------------------------------------------------------------------------------------------- */
 
-static void put_left(struct tco_page *page, const char *text, size_t width) {
-  char *fitted = hr__fitted(&page->console, text, width - 1, false);
-  if (!fitted) return;
-  fprintf(page->console.out, "%s%*s", fitted, (int)(width - hr__width_of(fitted, strlen(fitted))), "");
-  free(fitted);
-}
-
 static void put_right(struct tco_page *page, const char *text, size_t width) {
   size_t used = hr__width_of(text, strlen(text));
   fprintf(page->console.out, "%*s%s", used < width ? (int)(width - used) : 1, "", text);
@@ -41,7 +34,7 @@ static void put_right(struct tco_page *page, const char *text, size_t width) {
 
 static void put_title(struct tco_page *page, const char *text, size_t width) {
   fprintf(page->console.out, "\n%s", hr__bold(&page->console));
-  put_left(page, text, width);
+  hr__put_fitted(&page->console, text, width);
 }
 
 static void end_titles(struct tco_page *page) {
@@ -185,10 +178,7 @@ static void put_head(struct tco_page *page) {
   const struct hr_tco *tco = page->tco;
   struct hr__console *console = &page->console;
   char text[HR__NUMBER_BYTES];
-  fprintf(console->out, "%sHeadroom %s: cost of ownership, ", hr__bold(console), hr_version());
-  char *name = hr__presentable(console, tco->scenario->name);
-  fprintf(console->out, "%s%s\n\n", name ? name : "", hr__plain(console));
-  free(name);
+  hr__put_page_title(console, "cost of ownership, ", tco->scenario->name, SIZE_MAX);
   put_answer(page);
   fputc('\n', console->out);
   hr__put_field(console, "trace", "%s (%s)", tco->config.trace->source, tco->config.trace->format);
@@ -214,7 +204,7 @@ static void put_options(struct tco_page *page) {
   for (uint32_t k = 0; k < tco->n_options; k++) {
     const struct hr__tco_option *option = &tco->options[k];
     double gpus = option->mean.gpus[0];
-    put_left(page, option->name, NAME_WIDTH);
+    hr__put_fitted(&page->console, option->name, NAME_WIDTH);
     put_right(page, gpus > 0 ? hr__count_text((uint64_t)llround(gpus), text) : "-", 7);
     put_right(page, hr__metric_text(HR_UNIT_SHARE, figure_of(option, HR__TCO_AVAILABILITY), text), 11);
     put_right(page, hr__metric_text(HR_UNIT_SHARE, figure_of(option, HR__TCO_ETTR), text), 9);
@@ -256,7 +246,7 @@ static void put_totals(struct tco_page *page) {
   end_titles(page);
   for (uint32_t k = 0; k < tco->n_options; k++) {
     const struct hr__tco_option *option = &tco->options[k];
-    put_left(page, option->name, NAME_WIDTH);
+    hr__put_fitted(&page->console, option->name, NAME_WIDTH);
     put_right(page, hr__metric_text(HR_UNIT_SECONDS, hr__interval_centre(&option->figures[HR__TCO_WAIT]), text), 13);
     put_right(page, usd_text(figure_of(option, HR__TCO_TOTAL), text), 16);
     put_right(page, usd_text(figure_of(option, HR__TCO_NPV), text), 16);
@@ -276,9 +266,7 @@ struct block {
 static size_t cell_width(const struct hr_tco *tco) {
   double most = 0;
   for (uint32_t k = 0; k < tco->n_options; k++) {
-    int64_t sum = 0;
-    for (uint32_t year = 0; year < tco->spec.years; year++) sum += hr__tco_year_uusd(&tco->options[k].mean, year);
-    most = fmax(most, (double)sum);
+    most = fmax(most, (double)hr__tco_total_uusd(&tco->options[k].mean));
   }
   return most < 99.9e12 ? CELL_WIDTH : WIDE_CELL_WIDTH;
 }
@@ -299,7 +287,7 @@ static void put_by_year(struct tco_page *page, struct block block) {
   for (uint32_t year = 0; year < tco->spec.years; year++) {
     char name[32];
     snprintf(name, sizeof name, "year %" PRIu32, year + 1);
-    put_left(page, name, NAME_WIDTH);
+    hr__put_fitted(&page->console, name, NAME_WIDTH);
     for (uint32_t k = block.first; k < block.end; k++)
       put_usd(page, hr__tco_year_uusd(&tco->options[k].mean, year), page->cell_width);
     fputc('\n', page->console.out);
@@ -319,12 +307,11 @@ static void put_by_part(struct tco_page *page, struct block block) {
     bool any = part == HR_N_COST_PARTS;
     for (uint32_t k = block.first; k < block.end && !any; k++) any = part_uusd(&tco->options[k].mean, part) != 0;
     if (!any) continue;
-    put_left(page, part == HR_N_COST_PARTS ? "sum" : hr_cost_part_name((enum hr_cost_part)part), NAME_WIDTH);
+    hr__put_fitted(&page->console, part == HR_N_COST_PARTS ? "sum" : hr_cost_part_name((enum hr_cost_part)part),
+                   NAME_WIDTH);
     for (uint32_t k = block.first; k < block.end; k++) {
-      int64_t uusd = 0;
-      for (unsigned other = 0; other < HR_N_COST_PARTS; other++)
-        if (part == other || part == HR_N_COST_PARTS) uusd += part_uusd(&tco->options[k].mean, other);
-      put_usd(page, uusd, page->cell_width);
+      const struct hr__tco_path *path = &tco->options[k].mean;
+      put_usd(page, part == HR_N_COST_PARTS ? hr__tco_total_uusd(path) : part_uusd(path, part), page->cell_width);
     }
     fputc('\n', page->console.out);
   }
@@ -358,7 +345,7 @@ static void put_pairs(struct tco_page *page) {
   for (uint32_t p = 0; p < tco->n_pairs; p++) {
     const struct hr__tco_pair *pair = &tco->pairs[p];
     snprintf(name, sizeof name, "%.200s / %.200s", tco->options[pair->option].name, tco->options[pair->other].name);
-    put_left(page, name, 28);
+    hr__put_fitted(&page->console, name, 28);
     put_point(page, true, &pair->utilization, 26);
     if (tco->options[pair->option].mean.bought_uusd[0])
       put_point(page, false, &pair->hours, 26);
@@ -422,8 +409,7 @@ enum hr_status hr_tco_print(FILE *out, const struct hr_tco *tco, bool colour) {
   put_pairs(&page);
   put_assumed(&page);
   put_legend(&page);
-  if (page.console.out_of_memory) return HR_NO_MEMORY;
-  return ferror(out) ? HR_IO_ERROR : HR_OK;
+  return hr__console_status(&page.console);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------------------- */
@@ -489,13 +475,10 @@ static void put_year(struct hr__json *json, cJSON *array, const struct hr__tco_p
 }
 
 static void json_totals(struct hr__json *json, cJSON *object, const struct hr__tco_path *path) {
-  int64_t uusd = 0, paid_uusd = 0, parts[HR_N_COST_PARTS] = {0};
-  for (uint32_t year = 0; year < path->years; year++) {
-    uusd += hr__tco_year_uusd(path, year);
-    paid_uusd += hr__tco_paid_uusd(path, year);
-    for (unsigned part = 0; part < HR_N_COST_PARTS; part++) parts[part] += path->uusd[year][part];
-  }
-  hr__json_usd(json, object, "usd", uusd);
+  int64_t paid_uusd = 0, parts[HR_N_COST_PARTS];
+  for (uint32_t year = 0; year < path->years; year++) paid_uusd += hr__tco_paid_uusd(path, year);
+  for (unsigned part = 0; part < HR_N_COST_PARTS; part++) parts[part] = part_uusd(path, part);
+  hr__json_usd(json, object, "usd", hr__tco_total_uusd(path));
   put_parts(json, hr__json_object(json, object, "parts"), parts);
   hr__json_usd(json, object, "paid_usd", paid_uusd);
 }
@@ -548,21 +531,16 @@ static cJSON *make_tree(struct hr__json *json, const struct hr_tco *tco) {
   for (uint32_t k = 0; k < tco->n_options; k++) put_option(json, options, tco, &tco->options[k]);
   cJSON *pairs = hr__json_array(json, root, "break_even");
   for (uint32_t p = 0; p < tco->n_pairs; p++) put_pair(json, pairs, tco, &tco->pairs[p]);
-  cJSON *notes = hr__json_array(json, root, "notes");
-  hr__json_notes(json, notes, &tco->scenario->notes);
-  hr__json_notes(json, notes, &tco->config.trace->notes);
-  hr__json_notes(json, notes, &tco->notes);
+  hr__json_all_notes(json, root, tco->scenario, tco->config.trace, &tco->notes);
   return root;
 }
 
 char *hr_tco_json(const struct hr_tco *tco) {
   struct hr__json json = {false};
-  cJSON *root = make_tree(&json, tco);
-  return hr__json_print(&json, root);
+  return hr__json_print(&json, make_tree(&json, tco));
 }
 
 enum hr_status hr_tco_write_json(const char *path, const struct hr_tco *tco, struct hr_error *error) {
   struct hr__json json = {false};
-  cJSON *root = make_tree(&json, tco);
-  return hr__json_write(&json, root, path, error);
+  return hr__json_write(&json, make_tree(&json, tco), path, error);
 }

@@ -25,7 +25,8 @@ struct hr_placer *hr_placer_create(struct hr_arena *arena, const struct hr_clust
   placer->rule = rule;
   placer->cluster = cluster;
   placer->n_pools = n_pools;
-  if (!HR__ARENA_ARRAY(arena, placer->index, n_pools) || !HR__ARENA_ARRAY(arena, placer->free_gpus, n_pools)) return NULL;
+  if (!HR__ARENA_ARRAY(arena, placer->index, n_pools) || !HR__ARENA_ARRAY(arena, placer->free_gpus, n_pools))
+    return NULL;
   for (uint32_t i = 0; i < n_pools; i++) {
     placer->index[i] = hr_cluster_free_index(cluster, (hr_pool){i});
     uint32_t nodes = hr_free_index_nodes(placer->index[i]);

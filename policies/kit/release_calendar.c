@@ -132,8 +132,8 @@ struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, c
     n_bins += bins;
     if (bins > max_bins) max_bins = bins;
   }
-  if (!HR__ARENA_ARRAY(arena, calendar->groups, calendar->n_groups) || !HR__ARENA_ARRAY(arena, calendar->bins, n_bins) ||
-      !HR__ARENA_ARRAY(arena, calendar->contenders, max_bins + 1) ||
+  if (!HR__ARENA_ARRAY(arena, calendar->groups, calendar->n_groups) ||
+      !HR__ARENA_ARRAY(arena, calendar->bins, n_bins) || !HR__ARENA_ARRAY(arena, calendar->contenders, max_bins + 1) ||
       !HR__ARENA_ARRAY_BY_JOB(arena, calendar->noted_at, n_jobs))
     return NULL;
   for (uint32_t i = 0; i < calendar->n_groups; i++) init_group(calendar, store, (hr_pool){i});

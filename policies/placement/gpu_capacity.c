@@ -164,7 +164,8 @@ static struct room_query *make_query(struct hr__gang_groups *groups, enum hr_tie
   struct room_query *room_query = hr_arena_alloc(groups->arena, sizeof *room_query);
   if (!room_query) return NULL;
   room_query->node_room = hr_arena_alloc(groups->arena, ((size_t)groups->inventory->n_nodes + 1) * sizeof(uint64_t));
-  if (!HR__ARENA_ARRAY(groups->arena, room_query->pools, groups->cluster->n_pools) || !room_query->node_room) return NULL;
+  if (!HR__ARENA_ARRAY(groups->arena, room_query->pools, groups->cluster->n_pools) || !room_query->node_room)
+    return NULL;
   for (uint32_t i = 0; i < groups->cluster->n_pools; i++) {
     struct pool_groups *pool = &room_query->pools[i];
     uint32_t n_groups = shape_of(&groups->cluster->pools[i], tier).n_groups;

@@ -78,7 +78,8 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
   run->line.n_words = n_words;
   run->waiting.arena = run->arena;
   run->sets_are_old = true;
-  return HR__ARENA_ARRAY(run->arena, run->slices, n_nodes + 1) && HR__ARENA_ARRAY(run->arena, run->spare, n_nodes + 1) &&
+  return HR__ARENA_ARRAY(run->arena, run->slices, n_nodes + 1) &&
+         HR__ARENA_ARRAY(run->arena, run->spare, n_nodes + 1) &&
          HR__ARENA_ARRAY_BY_JOB(run->arena, run->priorities, run->trace->n_jobs) &&
          HR__ARENA_ARRAY_BY_JOB(run->arena, run->jobs, run->trace->n_jobs) &&
          HR__ARENA_ARRAY_BY_JOB(run->arena, run->weighed, run->trace->n_jobs);

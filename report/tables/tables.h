@@ -75,6 +75,12 @@ static inline cJSON *hr__json_array(struct hr__json *json, cJSON *object, const 
   if (!child) json->failed = true;
   return child;
 }
+/* Adds an empty object and returns it, or adds null and returns NULL if there is nothing to write. */
+static inline cJSON *hr__json_object_if(struct hr__json *json, cJSON *object, const char *key, bool known) {
+  if (known) return hr__json_object(json, object, key);
+  hr__json_null(json, object, key);
+  return NULL;
+}
 /* Adds `item` to the object, which then owns it. `item` may be NULL, which means that its allocation failed. */
 static inline void hr__json_add(struct hr__json *json, cJSON *object, const char *key, cJSON *item) {
   if (item && cJSON_AddItemToObject(object, key, item)) return;

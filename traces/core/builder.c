@@ -31,12 +31,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Makes the trace a spooled trace (hr__builder_spool) whose ids are known to be distinct. Ids are then not compared,
-   and id texts are stored in files, too. */
-static inline void builder_spool_distinct(struct hr_trace_builder *builder) {
-  builder->spooled = builder->distinct = true;
-}
-
 /* ---- Columns in files ------------------------------------------------------------------------------ */
 
 enum { PATH_BYTES = 4096 };
@@ -638,8 +632,7 @@ static enum hr_status duplicate_error(const struct hr_trace_builder *builder, co
   char buffer[HR_JOB_ID_BUFFER], quoted[HR__QUOTE_BYTES];
   const char *id = hr_trace_job_id(&view, (hr_job){row}, buffer);
   return hr_fail(error, HR_BAD_INPUT, "%s:%llu: job id '%s' is already used on line %llu; ids must be distinct",
-                 builder->source, (unsigned long long)builder_line(builder, row),
-                 hr__quote((struct hr_text){id, strlen(id)}, quoted),
+                 builder->source, (unsigned long long)builder_line(builder, row), hr__quote(hr__text_make(id), quoted),
                  (unsigned long long)builder_line(builder, first[row]));
 }
 
@@ -830,6 +823,13 @@ static void move_metadata(struct hr__owned_trace *owned, struct hr_trace_builder
   builder->n_skipped_reasons = 0;
 }
 
+static struct hr_trace *move_to(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
+  move_columns(owned, builder);
+  move_names(owned, builder);
+  move_metadata(owned, builder);
+  return &owned->trace;
+}
+
 static enum hr_status no_jobs(const struct hr_trace_builder *builder, struct hr_error *error) {
   if (!builder->n_skipped) return hr_fail(error, HR_BAD_INPUT, "%s: contains no jobs", builder->source);
   const struct hr_skipped_rows *skipped = &builder->skipped[0];
@@ -860,10 +860,7 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
   owned->trace.has_ids = builder->ids != HR__IDS_NONE;
   owned->trace.row = owned->row = order;
   owned->trace.column_bytes = order ? builder->n * sizeof *order : 0;
-  move_columns(owned, builder);
-  move_names(owned, builder);
-  move_metadata(owned, builder);
-  *trace = &owned->trace;
+  *trace = move_to(owned, builder);
   return HR_OK;
 }
 
@@ -871,14 +868,10 @@ enum hr_status hr_trace_empty(const char *source, struct hr_trace **trace, struc
   struct hr_trace_builder *builder = hr_trace_builder_create(source, "no jobs");
   struct hr__owned_trace *owned = calloc(1, sizeof *owned);
   *trace = NULL;
-  if (builder && owned) {
-    move_columns(owned, builder);
-    move_names(owned, builder);
-    move_metadata(owned, builder);
-    *trace = &owned->trace;
-  } else {
+  if (builder && owned)
+    *trace = move_to(owned, builder);
+  else
     free(owned);
-  }
   hr_trace_builder_destroy(builder);
   return *trace ? HR_OK : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", source);
 }
@@ -912,7 +905,8 @@ enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_tr
 enum hr_status hr__rebuild_begin_in_order(struct hr__rebuild *rebuild, const struct hr_trace *trace,
                                           struct hr_error *error) {
   enum hr_status status = hr__rebuild_begin(rebuild, trace, error);
-  if (rebuild->builder && trace->mapped) builder_spool_distinct(rebuild->builder);
+  /* Ids of the trace are known to be distinct, so they are not compared, and id texts are stored in files, too. */
+  if (rebuild->builder && trace->mapped) rebuild->builder->spooled = rebuild->builder->distinct = true;
   return status;
 }
 

@@ -23,6 +23,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Returns a text of a table; an empty text for HR_NONE. */
+static inline struct hr_text hr__text_stored(const struct hr__name_table *names, uint32_t number) {
+  if (number == HR_NONE) return (struct hr_text){NULL, 0};
+  return (struct hr_text){names->text[number], names->length[number]};
+}
+
 /* A column of a trace. In a spooled trace, the column is a mapped temporary file. */
 struct hr__column {
   void *at;             /* the entries; NULL: the column does not exist */

@@ -441,7 +441,7 @@ enum hr_status hr_trace_time_parse(const struct hr_trace *trace, const char *opt
   bool date = is_date(text), clock = *text == '@', zoned = false;
   if (!date && !clock) return hr_span_parse(option, text, false, us, error);
   if (date != trace->dated) return wrong_clock(trace, option, text, error);
-  if (date && !hr__date_parse((struct hr_text){text, strlen(text)}, us, &zoned))
+  if (date && !hr__date_parse(hr__text_make(text), us, &zoned))
     return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: not a valid date; expected a date like 2026-11-21T08:30", option,
                    text);
   if (date && zoned && hr_trace_has_local_dates(trace))
@@ -620,15 +620,6 @@ static const char *read_text(struct hr__text_store *texts, struct hr_text text, 
   return NULL;
 }
 
-static struct hr_text trim(struct hr_text text) {
-  while (text.length && (*text.at == ' ' || *text.at == '\t')) {
-    text.at++;
-    text.length--;
-  }
-  while (text.length && (text.at[text.length - 1] == ' ' || text.at[text.length - 1] == '\t')) text.length--;
-  return text;
-}
-
 /* Converts " A100 | H100" to "A100|H100", so that equal lists have equal texts. */
 static const char *read_list(struct hr__text_store *texts, struct hr_text text, void *member) {
   char *start = texts->at + texts->used, *to = start;
@@ -636,7 +627,7 @@ static const char *read_list(struct hr__text_store *texts, struct hr_text text, 
   for (const char *at = text.at; at <= end;) {
     const char *bar = memchr(at, '|', (size_t)(end - at));
     const char *stop = bar ? bar : end;
-    struct hr_text item = trim((struct hr_text){at, (size_t)(stop - at)});
+    struct hr_text item = hr__text_trim((struct hr_text){at, (size_t)(stop - at)}, " \t");
     if (!item.length) return "not a list of names separated by '|'";
     if (to > start) *to++ = '|';
     memcpy(to, item.at, item.length);
@@ -741,7 +732,7 @@ void hr_job_record_init(struct hr_job_record *record) {
 
 static struct hr_text name_text(const struct hr_names *names, uint32_t number) {
   if (number == HR_NONE) return (struct hr_text){NULL, 0};
-  return (struct hr_text){names->text[number], strlen(names->text[number])};
+  return hr__text_make(names->text[number]);
 }
 
 /* Converts an instant from the clock of the trace to the clock of the input; INT64_MIN if it is unknown. */
@@ -762,7 +753,7 @@ void hr_trace_job_record(const struct hr_trace *trace, hr_job job, struct hr_job
 #undef TAKE
 #undef TAKE_NAME
   const char *id = hr_trace_job_id(trace, job, id_buffer);
-  record->id = (struct hr_text){id, strlen(id)};
+  record->id = hr__text_make(id);
 }
 
 /* ---- Validation ------------------------------------------------------------------------------------ */
@@ -782,7 +773,7 @@ static const char *bounds_fault(const struct hr_job_record *record) {
 static bool is_reserved_name(struct hr_text name) {
   static const char *const lines[] = {"(idle)", "(shared)", "(services)"};
   for (size_t i = 0; name.length && name.at[0] == '(' && i < sizeof lines / sizeof *lines; i++)
-    if (name.length == strlen(lines[i]) && memcmp(name.at, lines[i], name.length) == 0) return true;
+    if (hr__text_is(name, lines[i])) return true;
   return false;
 }
 

@@ -9,6 +9,34 @@
 #include <stddef.h>
 #include <string.h>
 
+/* ---- Texts ----------------------------------------------------------------------------------------- */
+
+static inline struct hr_text hr__text_make(const char *text) {
+  return (struct hr_text){text, strlen(text)};
+}
+
+static inline bool hr__text_is(struct hr_text text, const char *word) {
+  return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
+}
+
+/* Returns the text before the first `end`, or all of `rest` if `rest` does not contain `end`. Moves `rest` past `end`.
+ */
+static inline struct hr_text hr__text_take(struct hr_text *rest, char end) {
+  const char *stop = rest->length ? memchr(rest->at, end, rest->length) : NULL;
+  struct hr_text taken = {rest->at, stop ? (size_t)(stop - rest->at) : rest->length};
+  size_t used = stop ? taken.length + 1 : taken.length;
+  *rest = (struct hr_text){rest->at + used, rest->length - used};
+  return taken;
+}
+
+/* Returns a text without the characters `blanks` at its beginning and end. */
+static inline struct hr_text hr__text_trim(struct hr_text text, const char *blanks) {
+  const size_t n = strlen(blanks);
+  while (text.length && memchr(blanks, *text.at, n)) text = (struct hr_text){text.at + 1, text.length - 1};
+  while (text.length && memchr(blanks, text.at[text.length - 1], n)) text.length--;
+  return text;
+}
+
 /* ---- Numbers --------------------------------------------------------------------------------------- */
 
 /* Parses decimal text as integers. No floating point is used, so the only inexact step is the rounding of a number_rule

@@ -390,22 +390,13 @@ enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, str
   }
 }
 
-static bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\r';
-}
-
 static struct hr_text next_line(struct hr_text *rest) {
   const char *newline = memchr(rest->at, '\n', rest->length);
   size_t length = newline ? (size_t)(newline - rest->at) : rest->length;
   struct hr_text line = {rest->at, length};
   size_t taken = newline ? length + 1 : length;
   *rest = (struct hr_text){rest->at + taken, rest->length - taken};
-  while (line.length && is_space(*line.at)) {
-    line.at++;
-    line.length--;
-  }
-  while (line.length && is_space(line.at[line.length - 1])) line.length--;
-  return line;
+  return hr__text_trim(line, " \t\r");
 }
 
 struct hr_text hr__first_line(struct hr_text beginning) {
@@ -508,10 +499,6 @@ struct hr__picks {
   struct pick pick[];
 };
 
-static bool is_class(const struct hr_column_name *entry) {
-  return strcmp(entry->field, "class") == 0;
-}
-
 static bool read_class(struct hr_text text, uint8_t *class_) {
   struct hr__value_reader reader = {0};
   return hr__value_read(&reader, HR__CLASS, 1, text, class_) == NULL;
@@ -520,7 +507,7 @@ static bool read_class(struct hr_text text, uint8_t *class_) {
 static bool init(struct pick *pick, const struct hr_column_name *entry) {
   *pick = (struct pick){.entry = entry, .column = HR_NONE};
   if (!entry->pattern) return true;
-  if (is_class(entry)) (void)read_class((struct hr_text){entry->value, strlen(entry->value)}, &pick->class_);
+  if (strcmp(entry->field, "class") == 0) (void)read_class(hr__text_make(entry->value), &pick->class_);
   return regcomp(&pick->pattern, entry->pattern, REG_EXTENDED | REG_NOSUB) == 0;
 }
 
@@ -637,7 +624,7 @@ void hr__picks_apply(struct hr__picks *picks, struct hr_job_record *job) {
   apply_text(picks, "tenant", &job->tenant);
   apply_text(picks, "queue", &job->queue);
   const struct pick *rule = find_rule(picks, "tenant");
-  if (rule) job->tenant = (struct hr_text){rule->entry->value, strlen(rule->entry->value)};
+  if (rule) job->tenant = hr__text_make(rule->entry->value);
   rule = find_rule(picks, "class");
   const struct pick *column = rule ? NULL : find_column(picks, "class");
   if (rule) job->class_ = rule->class_;
@@ -680,8 +667,7 @@ static enum hr_status skip_row(struct hr__reader *reader, const struct hr__row_f
     snprintf(reason, sizeof reason, "%s", row->fault);
   else
     snprintf(reason, sizeof reason, "%s '%s': %s", row->item ? "member" : "column", row->column, row->fault);
-  enum hr_status status = hr_trace_builder_skip(reader->builder, reason, row->line);
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+  return hr__reader_noted(reader, hr_trace_builder_skip(reader->builder, reason, row->line));
 }
 
 enum hr_status hr__reader_bad_row(struct hr__reader *reader, const struct hr__row_fault *row) {
@@ -776,7 +762,7 @@ enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_rec
     job = &copy;
     reader->n_mig_types++;
   }
-  if (fault) return hr__reader_bad_row(reader, &(struct hr__row_fault){.line = line, .fault = fault});
+  if (fault) return hr__reader_bad_job(reader, line, fault);
   if (reader->drop_failed && job->outcome == HR_OUTCOME_FAILED)
     return hr__reader_leave_out(reader, HR__HAD_FAILED, line);
   reader->n_elastic += (job->min_gpus != HR_NONE && job->min_gpus < job->gpus) ||
@@ -788,14 +774,6 @@ enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_rec
 /* ---- Parameters of formats ------------------------------------------------------------------------- */
 
 enum { MAX_PARAMS = 8 };
-
-static struct hr_text split_at(struct hr_text *rest, char end) {
-  const char *stop = memchr(rest->at, end, rest->length);
-  struct hr_text taken = {rest->at, stop ? (size_t)(stop - rest->at) : rest->length};
-  size_t used = stop ? taken.length + 1 : taken.length;
-  *rest = (struct hr_text){rest->at + used, rest->length - used};
-  return taken;
-}
 
 static enum hr_status unknown_key(const struct hr__reader *reader, const char *format, struct hr_text key,
                                   const struct hr__reader_param *params, size_t n_params) {
@@ -834,9 +812,9 @@ enum hr_status hr__reader_params(const struct hr__reader *reader, const char *fo
   struct hr_text rest = {reader->params, reader->params ? strlen(reader->params) : 0};
   bool seen[MAX_PARAMS] = {false};
   while (rest.length) {
-    struct hr_text value = split_at(&rest, ','), key = split_at(&value, '=');
+    struct hr_text value = hr__text_take(&rest, ','), key = hr__text_take(&value, '=');
     size_t i = 0;
-    while (i < n_params && (strlen(params[i].key) != key.length || memcmp(params[i].key, key.at, key.length) != 0)) i++;
+    while (i < n_params && !hr__text_is(key, params[i].key)) i++;
     if (i == n_params) return unknown_key(reader, format, key, params, n_params);
     if (seen[i])
       return hr_fail(reader->error, HR_BAD_INPUT, "trace format '%s': '%s' is set twice", format, params[i].key);

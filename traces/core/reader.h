@@ -49,6 +49,12 @@ static inline bool hr__begins_with_names(struct hr_text line, const char *start)
   return line.length >= length && strncasecmp(line.at, start, length) == 0;
 }
 
+/* Returns a line without its line feed and carriage returns at the end. */
+static inline struct hr_text hr__without_end(struct hr_text line) {
+  while (line.length && (line.at[line.length - 1] == '\n' || line.at[line.length - 1] == '\r')) line.length--;
+  return line;
+}
+
 /* Returns the field at a position of a row of a simple CSV file; its text is NULL if the row is shorter. Quotes have no
    meaning. */
 static inline struct hr_text hr__comma_field(struct hr_text line, uint32_t position) {
@@ -145,11 +151,26 @@ static inline enum hr_status hr__reader_no_memory(const struct hr__reader *reade
 /* Reports a bad row. If the reader is lenient, counts the row and returns HR_OK, or HR_NO_MEMORY if out of memory. If
    the reader is not lenient, writes the error and returns HR_BAD_INPUT. */
 enum hr_status hr__reader_bad_row(struct hr__reader *reader, const struct hr__row_fault *row);
+
+static inline enum hr_status hr__reader_bad_job(struct hr__reader *reader, uint64_t line, const char *fault) {
+  return hr__reader_bad_row(reader, &(struct hr__row_fault){.line = line, .fault = fault});
+}
+
+/* Returns the status of a note that was added, and reports that memory was exhausted. */
+static inline enum hr_status hr__reader_noted(const struct hr__reader *reader, enum hr_status status) {
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+}
+
+/* Sets reader->dated, and notes dates without a zone. */
+static inline enum hr_status hr__reader_note_clock(struct hr__reader *reader, enum hr__clock clock) {
+  reader->dated = clock == HR__CLOCK_LOCAL_DATES || clock == HR__CLOCK_ZONED_DATES;
+  if (clock != HR__CLOCK_LOCAL_DATES) return HR_OK;
+  return hr__reader_noted(reader, hr_notes_add(reader->notes, "%s", HR__LOCAL_DATES_NOTE));
+}
 /* Skips a row that is valid but is not replayed, for example a job that was still running. `reason` is a constant
    sentence. Rows with the same reason are counted together. */
 static inline enum hr_status hr__reader_leave_out(const struct hr__reader *reader, const char *reason, uint64_t line) {
-  enum hr_status status = hr_trace_builder_leave_out(reader->builder, reason, line);
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+  return hr__reader_noted(reader, hr_trace_builder_leave_out(reader->builder, reason, line));
 }
 
 /* A note that begins with `count`, followed by `one` if the count is 1 or `many` otherwise, and by `rest`. Examples:

@@ -107,15 +107,9 @@ static void on_row_end(int terminator, void *data) {
 
 /* ---- Blocks: lines --------------------------------------------------------------------------------- */
 
-static bool is_blank(struct hr_text line) {
-  for (size_t i = 0; i < line.length; i++)
-    if (line.at[i] != '\n' && line.at[i] != '\r' && line.at[i] != ' ' && line.at[i] != '\t') return false;
-  return true;
-}
-
 static bool is_skipped(const struct hr__csv_blocks *blocks, struct hr_text line) {
   if (blocks->row_bytes) return false;
-  return is_blank(line) || (!blocks->any_row && line.at[0] == '#');
+  return !hr__text_trim(line, " \t\r\n").length || (!blocks->any_row && line.at[0] == '#');
 }
 
 static enum hr_status parser_failed(struct hr__csv_blocks *blocks, struct hr_error *error) {
@@ -358,7 +352,7 @@ static HR_PRINTF(2, 3) void append(struct sentence *sentence, const char *format
 }
 
 static const char *quoted_name(const char *name, char buffer[HR__QUOTE_BYTES]) {
-  return hr__quote((struct hr_text){name, strlen(name)}, buffer);
+  return hr__quote(hr__text_make(name), buffer);
 }
 
 /* ---- Rows: names ----------------------------------------------------------------------------------- */
@@ -533,10 +527,9 @@ static enum hr_status note_unknown_columns(const struct csv_header *header, stru
     if (hr__picks_use(reader->picks, header->column_of[i])) continue;
     char buffer[HR__QUOTE_BYTES];
     const char *nearest = nearest_unfed(header, schema, name);
-    enum hr_status status =
-        hr_notes_add(reader->notes, "unknown column '%s' is ignored%s%s%s", quoted_name(name, buffer),
-                     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-    if (status != HR_OK) return hr__reader_no_memory(reader);
+    if (hr_notes_add(reader->notes, "unknown column '%s' is ignored%s%s%s", quoted_name(name, buffer),
+                     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "") != HR_OK)
+      return hr__reader_no_memory(reader);
   }
   return HR_OK;
 }
@@ -580,10 +573,6 @@ static enum hr_status header_bind(struct csv_header *header, struct hr__reader *
   enum hr_status status = bind_picks(header, reader, line);
   if (status != HR_OK) return status;
   return note_unknown_columns(header, reader, schema);
-}
-
-static void header_finish(struct csv_header *header) {
-  hr__names_finish(&header->names);
 }
 
 /* ---- Rows: feeds ----------------------------------------------------------------------------------- */
@@ -670,24 +659,26 @@ static struct hr_text field_text(const struct hr__csv_block *block, uint32_t fie
   return (struct hr_text){bytes + begin, block->bound[field + 1] - begin};
 }
 
+/* Ends the header in line `line` after its names were added with `status`. */
+static enum hr_status end_header(struct csv_rows *rows, enum hr_status status, uint64_t line) {
+  if (status == HR_OK) status = header_bind(&rows->header, rows->reader, rows->schema, line);
+  rows->have_header = true;
+  return status == HR_OK ? bind_feeds(rows) : status;
+}
+
 static enum hr_status read_header(struct csv_rows *rows, const struct hr__csv_block *block,
                                   const struct hr__csv_row *row) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; status == HR_OK && i < row->n_fields; i++)
     status = header_add(&rows->header, rows->reader, field_text(block, row->first_field + i), row->line);
-  if (status == HR_OK) status = header_bind(&rows->header, rows->reader, rows->schema, row->line);
-  rows->have_header = true;
-  return status == HR_OK ? bind_feeds(rows) : status;
+  return end_header(rows, status, row->line);
 }
 
-/* Creates the header from the schema, for a table without a header row. */
 static enum hr_status use_schema_header(struct csv_rows *rows) {
   enum hr_status status = HR_OK;
   for (const char *const *name = rows->schema->header; status == HR_OK && *name; name++)
-    status = header_add(&rows->header, rows->reader, (struct hr_text){*name, strlen(*name)}, 1);
-  if (status == HR_OK) status = header_bind(&rows->header, rows->reader, rows->schema, 1);
-  rows->have_header = true;
-  return status == HR_OK ? bind_feeds(rows) : status;
+    status = header_add(&rows->header, rows->reader, hr__text_make(*name), 1);
+  return end_header(rows, status, 1);
 }
 
 static enum hr_status read_row(struct csv_rows *rows, const struct hr__csv_block *block,
@@ -734,13 +725,6 @@ static enum hr_status read_blocks(struct csv_rows *rows, struct hr__csv_blocks *
   return HR_OK;
 }
 
-static enum hr_status note_clock(struct csv_rows *rows) {
-  enum hr__clock clock = rows->values.clock;
-  rows->reader->dated = clock == HR__CLOCK_LOCAL_DATES || clock == HR__CLOCK_ZONED_DATES;
-  if (clock != HR__CLOCK_LOCAL_DATES) return HR_OK;
-  return hr_notes_add(rows->reader->notes, "%s", HR__LOCAL_DATES_NOTE);
-}
-
 enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv_schema *schema) {
   struct csv_rows *rows = calloc(1, sizeof *rows);
   struct hr__csv_blocks *blocks =
@@ -750,8 +734,8 @@ enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv
     rows->reader = reader;
     rows->schema = schema;
     status = read_blocks(rows, blocks);
-    if (status == HR_OK && note_clock(rows) != HR_OK) status = hr__reader_no_memory(reader);
-    header_finish(&rows->header);
+    if (status == HR_OK) status = hr__reader_note_clock(reader, rows->values.clock);
+    hr__names_finish(&rows->header.names);
     free(rows->feed_of);
     free(rows->values.texts.at);
   } else {

@@ -53,13 +53,13 @@ static enum hr_status on_request(void *self, const void *data, uint64_t line) {
 
 static enum hr_status note_speeds(const struct llm *llm) {
   bool given = llm->reader->params != NULL;
-  enum hr_status status =
+  return hr__reader_noted(
+      llm->reader,
       hr_notes_add(llm->reader->notes,
                    "each request runs for its context / %llu + its generated tokens / %llu seconds on %llu thousandths "
                    "of a GPU%s (--format azure-llm:prefill=TOKENS_PER_S,decode=TOKENS_PER_S,gpu_milli=SHARE)",
                    (unsigned long long)llm->prefill_per_s, (unsigned long long)llm->decode_per_s,
-                   (unsigned long long)llm->gpu_milli, given ? "" : " (assumed)");
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(llm->reader);
+                   (unsigned long long)llm->gpu_milli, given ? "" : " (assumed)"));
 }
 
 static enum hr_status read_azure_llm(struct hr__reader *reader) {
@@ -132,8 +132,7 @@ static uint8_t class_of(struct hr_text type) {
                  {"Evaluation", HR_CLASS_BATCH_INFERENCE},
                  {"Debug", HR_CLASS_INTERACTIVE}};
   for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-    if (strlen(classes[i].type) == type.length && memcmp(classes[i].type, type.at, type.length) == 0)
-      return classes[i].class_;
+    if (hr__text_is(type, classes[i].type)) return classes[i].class_;
   return HR_CLASS_UNKNOWN;
 }
 
@@ -157,8 +156,8 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
   if (row->job.recorded_start_us == INT64_MIN)
     return hr__reader_leave_out(log->reader, "the job was never started", line);
   if (row->end_us == INT64_MIN) return hr__reader_leave_out(log->reader, "the job had not ended", line);
-  fault = (struct hr__row_fault){.line = line, .fault = "the job ends before it starts"};
-  if (row->end_us < row->job.recorded_start_us) return hr__reader_bad_row(log->reader, &fault);
+  if (row->end_us < row->job.recorded_start_us)
+    return hr__reader_bad_job(log->reader, line, "the job ends before it starts");
   return add_job(log, row, state.outcome, line);
 }
 
@@ -238,10 +237,8 @@ static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
   const struct pod *pod = row;
   bool with_times = pod->deletion_us != HR_UNKNOWN_US, scheduled = pod->scheduled_us != HR_UNKNOWN_US;
   int64_t start_us = scheduled ? pod->scheduled_us : pod->job.submit_us;
-  if (with_times && pod->deletion_us < start_us) {
-    struct hr__row_fault fault = {.line = line, .fault = "the pod is deleted before it is scheduled or created"};
-    return hr__reader_bad_row(openb->reader, &fault);
-  }
+  if (with_times && pod->deletion_us < start_us)
+    return hr__reader_bad_job(openb->reader, line, "the pod is deleted before it is scheduled or created");
   openb->n_never_scheduled += with_times && !scheduled;
   struct hr_job_record job = pod->job;
   if (scheduled && with_times && pod->scheduled_us >= job.submit_us) job.recorded_start_us = pod->scheduled_us;
@@ -250,22 +247,16 @@ static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
   return hr__reader_add(openb->reader, &job, line);
 }
 
-/* Copies the columns to `chosen`. If only the requests of pods are needed (`without_times`), the columns of times may
-   be missing. */
-static void choose_columns(struct hr__csv_column chosen[N_COLUMNS], bool without_times) {
-  for (size_t i = 0; i < N_COLUMNS; i++) {
-    chosen[i] = openb_columns[i];
-    if (without_times && openb_columns[i].kind == HR__INSTANT) chosen[i].must_exist = false;
-  }
-}
-
 static enum hr_status read_openb(struct hr__reader *reader) {
   static const char *const ignored[] = {"qos", NULL};
   struct openb openb = {.reader = reader};
   struct pod pod, blank = {.scheduled_us = HR_UNKNOWN_US, .deletion_us = HR_UNKNOWN_US};
   hr_job_record_init(&blank.job);
   struct hr__csv_column chosen[N_COLUMNS];
-  choose_columns(chosen, reader->without_times);
+  for (size_t i = 0; i < N_COLUMNS; i++) {
+    chosen[i] = openb_columns[i];
+    if (reader->without_times && openb_columns[i].kind == HR__INSTANT) chosen[i].must_exist = false;
+  }
   const struct hr__csv_schema schema = {
       HR__CSV_ROWS(chosen, pod, blank, on_pod, &openb), .ignored = ignored,
       .missing_hint = "a pod list without creation, deletion and scheduled times cannot be replayed"};
@@ -309,20 +300,16 @@ struct spot2026_spot {
   uint64_t n_rounded, n_gangs;
 };
 
-static bool is_word(struct hr_text text, const char *word) {
-  return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
-}
-
 static enum hr_status on_spot_row(void *self, const void *data, uint64_t line) {
   struct spot2026_spot *spot = self;
   const struct spot_row *row = data;
   struct hr__row_fault fault = {
       .line = line, .column = "job_type", .value = row->job_type, .fault = "neither HP nor Spot"};
-  bool high = is_word(row->job_type, "HP"), rounded;
-  if (!high && !is_word(row->job_type, "Spot")) return hr__reader_bad_row(spot->reader, &fault);
+  bool high = hr__text_is(row->job_type, "HP"), rounded;
+  if (!high && !hr__text_is(row->job_type, "Spot")) return hr__reader_bad_row(spot->reader, &fault);
   struct hr_job_record job = row->job;
-  fault = (struct hr__row_fault){.line = line, .fault = "the job requests more than 4000000 GPUs"};
-  if (!hr__request_milli(&job, row->gpu_milli, row->workers, &rounded)) return hr__reader_bad_row(spot->reader, &fault);
+  if (!hr__request_milli(&job, row->gpu_milli, row->workers, &rounded))
+    return hr__reader_bad_job(spot->reader, line, "the job requests more than 4000000 GPUs");
   spot->n_rounded += rounded;
   spot->n_gangs += row->workers > 1;
   job.priority = high;
@@ -410,11 +397,10 @@ static enum hr_status on_lwa_job(void *self, const void *data, uint64_t line) {
   enum { STEP_S = 1800 };
   const struct lwa_row *row = data;
   struct hr__reader *reader = self;
-  struct hr__row_fault fault = {.line = line, .fault = "the job starts or ends after more than 1,700 years"};
   struct hr_job_record job;
   hr_job_record_init(&job);
   if (row->start > HR_MAX_INPUT_US / STEP_S || row->length > HR_MAX_INPUT_US / STEP_S || row->start < 0)
-    return hr__reader_bad_row(reader, &fault);
+    return hr__reader_bad_job(reader, line, "the job starts or ends after more than 1,700 years");
   job.submit_us = row->start * STEP_S;
   job.work_us = row->length * STEP_S;
   job.gpus = 1;
@@ -505,12 +491,11 @@ static enum hr_status on_job(void *self, const void *data, uint64_t line) {
   struct pai_table *table = self;
   struct pai_jobs *jobs = table->jobs;
   const struct job_row *row = data;
-  const struct hr__row_fault twice = {.line = line, .fault = "a duplicate of the job on an earlier line"};
   uint32_t count = jobs->names.count, number;
   if (!HR__ARRAY_HAS_ROOM(jobs->at, count, jobs->capacity)) return hr__reader_no_memory(&table->reader);
   enum hr_status status = intern(table, &jobs->names, row->name, &number);
   if (status != HR_OK) return status;
-  if (number < count) return hr__reader_bad_row(&table->reader, &twice);
+  if (number < count) return hr__reader_bad_job(&table->reader, line, "a duplicate of the job on an earlier line");
   struct pai_job *job = &jobs->at[number];
   *job = (struct pai_job){.submit_us = row->submit_us};
   status = intern(table, &jobs->users, row->user, &job->user);
@@ -593,33 +578,9 @@ static enum hr_status read_pai_jobs(const struct hr__reader *reader, const char 
 
 /* ---- Alibaba PAI: lookup --------------------------------------------------------------------------- */
 
-/* Returns the job with a name; NULL if it does not exist. */
-static const struct pai_job *find_pai_job(const struct pai_jobs *jobs, struct hr_text name) {
-  uint32_t job = hr__names_find(&jobs->names, name.at, name.length);
-  return job == HR_NONE ? NULL : &jobs->at[job];
-}
-
-static struct hr_text text_of(const struct hr__name_table *names, uint32_t number) {
-  if (number == HR_NONE) return (struct hr_text){NULL, 0};
-  return (struct hr_text){names->text[number], names->length[number]};
-}
-
-/* Returns the user of a job; an empty text if the user is unknown. */
-static struct hr_text pai_job_user(const struct pai_jobs *jobs, const struct pai_job *job) {
-  return text_of(&jobs->users, job->user);
-}
-
 static struct hr__pai_tag tag_of(const struct pai_jobs *jobs, const struct pai_job *job) {
   if (!jobs->tags || job->instance == HR_NONE) return (struct hr__pai_tag){HR_NONE, HR_NONE};
   return jobs->tags[job->instance];
-}
-
-static struct hr_text pai_job_gpu_type(const struct pai_jobs *jobs, const struct pai_job *job) {
-  return text_of(&jobs->words, tag_of(jobs, job).gpu_type);
-}
-
-static struct hr_text pai_job_workload(const struct pai_jobs *jobs, const struct pai_job *job) {
-  return text_of(&jobs->words, tag_of(jobs, job).workload);
 }
 
 static void finish_pai_jobs(struct pai_jobs *jobs) {
@@ -674,7 +635,7 @@ static const char *read_status(struct hr_text text, uint8_t *outcome) {
                {"Running", HR_OUTCOME_UNKNOWN},
                {"Waiting", HR_OUTCOME_UNKNOWN}};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (strlen(words[i].word) != text.length || memcmp(words[i].word, text.at, text.length) != 0) continue;
+    if (!hr__text_is(text, words[i].word)) continue;
     *outcome = words[i].outcome;
     return NULL;
   }
@@ -683,16 +644,18 @@ static const char *read_status(struct hr_text text, uint8_t *outcome) {
 
 /* Sets the submit time and the recorded start of a task, and its properties in the tables of jobs and tags. */
 static void add_submission(struct pai *pai, const struct pai_row *row, struct hr_job_record *task) {
-  const struct pai_job *job = find_pai_job(&pai->jobs, row->job_name);
+  uint32_t number = hr__names_find(&pai->jobs.names, row->job_name.at, row->job_name.length);
+  const struct pai_job *job = number == HR_NONE ? NULL : &pai->jobs.at[number];
   bool is_known = job && job->submit_us != INT64_MIN, is_late = is_known && job->submit_us > row->start_us;
   pai->n_unknown += !is_known;
   pai->n_late += is_late;
   if (is_known && !is_late) task->submit_us = job->submit_us;
   task->recorded_start_us = row->start_us;
   if (!job) return;
-  task->user = pai_job_user(&pai->jobs, job);
-  task->model = pai_job_workload(&pai->jobs, job);
-  if (pai->jobs.tags && task->gpus) task->gpu_types = pai_job_gpu_type(&pai->jobs, job);
+  const struct hr__pai_tag tag = tag_of(&pai->jobs, job);
+  task->user = hr__text_stored(&pai->jobs.users, job->user);
+  task->model = hr__text_stored(&pai->jobs.words, tag.workload);
+  if (pai->jobs.tags && task->gpus) task->gpu_types = hr__text_stored(&pai->jobs.words, tag.gpu_type);
 }
 
 static enum hr_status add_task(struct pai *pai, const struct pai_row *row, uint8_t outcome, uint64_t line) {
@@ -700,15 +663,14 @@ static enum hr_status add_task(struct pai *pai, const struct pai_row *row, uint8
   char id[2 * MAX_ID + 2];
   struct hr_job_record job;
   hr_job_record_init(&job);
-  struct hr__row_fault fault = {.line = line, .fault = "the names of the job and its task are too long"};
-  if (row->job_name.length > MAX_ID || row->task_name.length > MAX_ID) return hr__reader_bad_row(pai->reader, &fault);
+  if (row->job_name.length > MAX_ID || row->task_name.length > MAX_ID)
+    return hr__reader_bad_job(pai->reader, line, "the names of the job and its task are too long");
   job.id.at = id;
   job.id.length = (size_t)snprintf(id, sizeof id, "%.*s/%.*s", (int)row->job_name.length, row->job_name.at,
                                    (int)row->task_name.length, row->task_name.at);
   bool rounded;
-  fault.fault = "the task requests more than 4000000 GPUs";
   if (!hr__request_milli(&job, row->gpu_percent / 100, row->instances, &rounded))
-    return hr__reader_bad_row(pai->reader, &fault);
+    return hr__reader_bad_job(pai->reader, line, "the task requests more than 4000000 GPUs");
   pai->n_rounded += rounded;
   pai->n_tasks++;
   job.submit_us = row->start_us;
@@ -730,13 +692,8 @@ static enum hr_status on_task(void *self, const void *data, uint64_t line) {
   if (fault.fault) return hr__reader_bad_row(pai->reader, &fault);
   if (row->start_us == INT64_MIN) return hr__reader_leave_out(pai->reader, "the task was never launched", line);
   if (row->end_us == INT64_MIN) return hr__reader_leave_out(pai->reader, "the task had not ended", line);
-  fault = (struct hr__row_fault){.line = line, .fault = "the task ends before it starts"};
-  if (row->end_us < row->start_us) return hr__reader_bad_row(pai->reader, &fault);
+  if (row->end_us < row->start_us) return hr__reader_bad_job(pai->reader, line, "the task ends before it starts");
   return add_task(pai, row, outcome, line);
-}
-
-static bool has_header(const struct hr__reader *reader) {
-  return hr__begins_with_names(hr__first_line(hr__input_peek(reader->input)), "job_name,");
 }
 
 /* Returns the name of the table to which the first line of the file belongs. Returns NULL if it is the task table or
@@ -760,8 +717,9 @@ static enum hr_status read_rows(struct pai *pai) {
                                        "plan_cpu", "plan_mem",  "plan_gpu", "gpu_type", NULL};
   static const struct pai_row blank = {.start_us = INT64_MIN, .end_us = INT64_MIN};
   struct pai_row row;
+  const bool has_header = hr__begins_with_names(hr__first_line(hr__input_peek(pai->reader->input)), "job_name,");
   const struct hr__csv_schema schema = {
-      HR__CSV_ROWS(columns, row, blank, on_task, pai), .header = has_header(pai->reader) ? NULL : header,
+      HR__CSV_ROWS(columns, row, blank, on_task, pai), .header = has_header ? NULL : header,
       .missing_hint =
           "a pai_task_table.csv has all of these columns; the other tables of the trace lack the tasks' requests"};
   return hr__csv_read_rows(pai->reader, &schema);

@@ -40,18 +40,11 @@ static bool is_swf_row(struct hr_text line) {
 /* Splits a line at `separator`. Quotes have no meaning. Returns the number of fields, at most `max`. */
 static size_t split(struct hr_text line, char separator, struct hr_text *field, size_t max) {
   size_t n = 0;
-  const char *end = line.at + line.length;
-  for (const char *at = line.at; n < max;) {
-    const char *stop = memchr(at, separator, (size_t)(end - at));
-    field[n++] = (struct hr_text){at, (size_t)((stop ? stop : end) - at)};
-    if (!stop) break;
-    at = stop + 1;
+  for (const char *end = line.at + line.length; n < max;) {
+    field[n++] = hr__text_take(&line, separator);
+    if (field[n - 1].at + field[n - 1].length == end) break;
   }
   return n;
-}
-
-static bool is_text(struct hr_text text, const char *required) {
-  return text.length == strlen(required) && memcmp(text.at, required, text.length) == 0;
 }
 
 static bool is_name(struct hr_text text, const char *required) {
@@ -98,7 +91,7 @@ static bool is_pai(struct hr_text line) {
   size_t n = split(line, ',', field, MAX_FIELDS + 1);
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
     for (size_t k = 0; n == tables[i].n_fields && k < sizeof words / sizeof *words; k++)
-      if (is_text(field[tables[i].status], words[k])) return true;
+      if (hr__text_is(field[tables[i].status], words[k])) return true;
   return false;
 }
 
@@ -113,19 +106,17 @@ static bool is_gavel(struct hr_text line) {
 }
 
 static const char *table_format(struct hr_text line) {
-  static const char *const helios[] = {"job_id", "vc", "gpu_num", "node_num", "submit_time", NULL};
-  static const char *const acme[] = {"job_id", "node_num", "gpu_num", "type", "submit_time", NULL};
-  static const char *const spot[] = {"job_name", "gpu_model", "gpu_request", "worker_num", "job_type", NULL};
-  static const char *const azure[] = {"TIMESTAMP", "ContextTokens", "GeneratedTokens", NULL};
-  static const char *const gaia[] = {"arrival_time", "length", "cpus", NULL};
-  static const char *const lwa[] = {"start_step", "length_steps", NULL};
+  static const struct {
+    const char *format, *columns[6];
+  } tables[] = {{"helios", {"job_id", "vc", "gpu_num", "node_num", "submit_time"}},
+                {"acme", {"job_id", "node_num", "gpu_num", "type", "submit_time"}},
+                {"spot2026", {"job_name", "gpu_model", "gpu_request", "worker_num", "job_type"}},
+                {"azure-llm", {"TIMESTAMP", "ContextTokens", "GeneratedTokens"}},
+                {"gaia", {"arrival_time", "length", "cpus"}},
+                {"lwa", {"start_step", "length_steps"}}};
   if (is_sacct(line)) return "sacct";
-  if (has_columns(line, ',', helios)) return "helios";
-  if (has_columns(line, ',', acme)) return "acme";
-  if (has_columns(line, ',', spot)) return "spot2026";
-  if (has_columns(line, ',', azure)) return "azure-llm";
-  if (has_columns(line, ',', gaia)) return "gaia";
-  if (has_columns(line, ',', lwa)) return "lwa";
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+    if (has_columns(line, ',', tables[i].columns)) return tables[i].format;
   if (is_pai(line)) return "pai2020";
   return is_gavel(line) ? "gavel" : "csv";
 }
@@ -272,28 +263,26 @@ static bool is_mapped_csv(const struct hr_trace_options *options, const char *fo
   return is_complete;
 }
 
+/* Returns the reader of a format; NULL for "auto", "packed" and unknown formats. */
+static const struct hr__format_reader *reader_of(const char *format) {
+  const struct hr_trace_format *found = hr_trace_format_find(format);
+  size_t number = found ? (size_t)(found - formats) : 0;
+  return number >= 1 && number <= N_READERS ? readers[number - 1] : NULL;
+}
+
 /* Returns an error if the columns of the format have no names, or if the map has a field that it cannot map. */
 static enum hr_status check_map(const struct hr_trace_options *options, const char *path, const char *format,
                                 struct hr_error *error) {
-  const struct hr_trace_format *found = hr_trace_format_find(format);
-  size_t number = (size_t)(found - formats);
-  bool has_names = number >= 1 && number <= N_READERS && readers[number - 1]->has_columns;
+  const struct hr__format_reader *reader = reader_of(format);
   const char *field = csv_field(options);
   if (!has_map(options) || strcmp(format, "csv") == 0) return HR_OK;
-  if (!has_names)
+  if (!reader || !reader->has_columns)
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: column maps and patterns need named columns, which format '%s' does not have", path, format);
   if (!field) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
                  "%s: '%s' cannot be mapped in format '%s': %s accepts class, tenant, queue, user and model", path,
                  field, format, hr__phrase("--map"));
-}
-
-/* Returns true if the format has parameters. In `formats`, "auto" is before the text formats, and "packed" is after
-   them. */
-static bool has_params(const struct hr_trace_format *format) {
-  size_t number = (size_t)(format - formats);
-  return number >= 1 && number <= N_READERS && readers[number - 1]->has_params;
 }
 
 /* Sets `*name` to the requested format. `*name` is NULL if the format must be detected from the content. */
@@ -303,22 +292,22 @@ static enum hr_status requested_format(const struct hr_trace_options *options, c
   const struct hr_trace_format *format = hr_trace_format_find(requested);
   *name = format ? format->name : NULL;
   if (!format) return unknown_format(requested, error);
-  if (colon && !has_params(format))
+  const struct hr__format_reader *reader = reader_of(requested);
+  if (colon && !(reader && reader->has_params))
     return hr_fail(error, HR_BAD_INPUT, "trace format '%s' has no parameters, but '%.60s' was given", *name, colon + 1);
   if (strcmp(*name, "auto") == 0) *name = NULL;
   return *name ? check_map(options, path, *name, error) : HR_OK;
 }
 
 static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
-  size_t number = (size_t)(hr_trace_format_find(format) - formats) - 1;
-  if (number >= N_READERS) return unknown_format(format, reader->error); /* "auto" and "packed" were handled before */
-  enum hr_status status = readers[number]->read(reader);
-  const char *missing = readers[number]->missing;
+  const struct hr__format_reader *rows = reader_of(format);
+  if (!rows) return unknown_format(format, reader->error); /* "auto" and "packed" were handled before */
+  enum hr_status status = rows->read(reader);
+  const char *missing = rows->missing;
   if (status != HR_OK || !missing || reader->without_times) return status;
   bool limits = strncmp(missing, "limits", strlen("limits")) == 0;
-  status = hr_notes_add(reader->notes, "format '%s' has no %s%s", format, missing,
-                        limits ? "; policies that use limits get the run times instead" : "");
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+  return hr__reader_noted(reader, hr_notes_add(reader->notes, "format '%s' has no %s%s", format, missing,
+                                               limits ? "; policies that use limits get the run times instead" : ""));
 }
 
 /* Adds notes on requests that are not for a fixed number of whole GPUs. */
@@ -344,11 +333,11 @@ static enum hr_status build(struct hr__reader *reader, const char *format, const
   else if (options->spooled)
     hr__builder_spool(reader->builder);
   reader->notes = hr_trace_builder_notes(reader->builder);
-  enum hr_status status = hr__picks_create(reader->map, strcmp(format, "csv") == 0, &reader->picks);
-  if (status != HR_OK) status = hr__reader_no_memory(reader);
+  enum hr_status status =
+      hr__reader_noted(reader, hr__picks_create(reader->map, strcmp(format, "csv") == 0, &reader->picks));
   if (status == HR_OK) status = read_rows(reader, format);
   if (status == HR_OK) status = note_parts(reader);
-  if (status == HR_OK && hr__picks_notes(reader->picks, reader->notes) != HR_OK) status = hr__reader_no_memory(reader);
+  if (status == HR_OK) status = hr__reader_noted(reader, hr__picks_notes(reader->picks, reader->notes));
   if (status == HR_OK)
     status = hr_trace_builder_finish(reader->builder, reader->dated, reader->lenient, trace, reader->error);
   hr_trace_builder_destroy(reader->builder);
@@ -501,11 +490,10 @@ static const struct {
               LIVE("STOPPED", HR__STAGE_RUNNING),        LIVE("SUSPENDED", HR__STAGE_RUNNING)};
 
 bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state) {
-  const char *space = memchr(text.at, ' ', text.length);
-  size_t length = space ? (size_t)(space - text.at) : text.length;
-  if (length && text.at[length - 1] == '+') length--; /* sacct truncated the state to the column width */
+  struct hr_text word = hr__text_take(&text, ' ');
+  if (word.length && word.at[word.length - 1] == '+') word.length--;
   for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
-    if (strlen(states[i].word) != length || memcmp(states[i].word, text.at, length) != 0) continue;
+    if (!hr__text_is(word, states[i].word)) continue;
     *state = states[i].state;
     return true;
   }

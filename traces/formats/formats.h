@@ -68,7 +68,7 @@ extern const struct hr__trace_writer hr__csv_writer, hr__swf_writer, hr__packed_
 /* A text file that either appears completely or not at all. It is compressed if its name ends with `.gz` or `.zst`.
    Functions that append text do not return errors; hr__encoder_commit() returns the first error that occurred. */
 
-enum { HR__ENCODER_BYTES = 1 << 17, HR__ENCODER_NUMBER_BYTES = 32 };
+enum { HR__ENCODER_BYTES = 1 << 17 };
 
 struct hr__encoder;
 /* Creates a text file. `path` "-" is standard output. `path` must outlive the encoder. */

@@ -225,7 +225,7 @@ enum hr_status hr_column_map_add_rule(struct hr_column_map *map, const char *fie
   enum hr_status status =
       fault ? bad_rule(field, text, fault, error) : check_pattern(field, text, parts.pattern, error);
   if (status == HR_OK && strcmp(field, "class") == 0)
-    fault = hr__value_read(&reader, HR__CLASS, 1, (struct hr_text){parts.value, strlen(parts.value)}, &class_);
+    fault = hr__value_read(&reader, HR__CLASS, 1, hr__text_make(parts.value), &class_);
   if (status == HR_OK && fault)
     status = hr_fail(error, HR_BAD_INPUT, "class '%.100s': '%.60s' is %s", text, parts.value, fault);
   if (status == HR_OK && append_rule(map, field, &parts) != HR_OK)
@@ -249,7 +249,7 @@ void hr_column_map_finish(struct hr_column_map *map) {
 
 static enum hr_status add_field(struct hr_text name, uint64_t *fields, struct hr_error *error) {
   for (size_t i = 0; i < HR__N_FIELDS; i++) {
-    if (strlen(hr__fields[i].field) != name.length || memcmp(hr__fields[i].field, name.at, name.length) != 0) continue;
+    if (!hr__text_is(name, hr__fields[i].field)) continue;
     if (hr__fields[i].must_exist)
       return hr_fail(error, HR_BAD_INPUT, "'%s' cannot be removed: a job without it cannot be replayed",
                      hr__fields[i].field);
@@ -365,7 +365,7 @@ struct csv {
 
 /* Writes `value` / 10^`decimals` exactly, without trailing zeros. */
 static void put_decimal(struct hr__encoder *out, uint64_t value, unsigned decimals) {
-  char digits[HR__ENCODER_NUMBER_BYTES], *at = digits;
+  char digits[HR__NUMBER_BYTES], *at = digits;
   uint64_t unit = 1;
   for (unsigned i = 0; i < decimals; i++) unit *= 10;
   hr__encode_i64(out, (int64_t)(value / unit));

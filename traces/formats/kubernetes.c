@@ -90,8 +90,7 @@ static uint32_t kube_name(struct kube *kube, struct hr_text text) {
 
 static uint32_t name_at(struct kube *kube, const cJSON *object, const char *path) {
   const cJSON *value = hr__get_member(object, path);
-  return cJSON_IsString(value) ? kube_name(kube, (struct hr_text){value->valuestring, strlen(value->valuestring)})
-                               : HR_NONE;
+  return cJSON_IsString(value) ? kube_name(kube, hr__text_make(value->valuestring)) : HR_NONE;
 }
 
 static bool is_text(const cJSON *value, const char *expected) {
@@ -293,15 +292,14 @@ static uint32_t types_by_affinity(struct kube *kube, const cJSON *spec) {
   cJSON_ArrayForEach(term, terms) {
     if (!join_term(term, joined, sizeof joined)) return HR_NONE;
   }
-  return joined[0] ? kube_name(kube, (struct hr_text){joined, strlen(joined)}) : HR_NONE;
+  return joined[0] ? kube_name(kube, hr__text_make(joined)) : HR_NONE;
 }
 
 static uint32_t types_of(struct kube *kube, const cJSON *spec) {
   const cJSON *selector = hr__get_member(spec, "nodeSelector");
   for (size_t i = 0; cJSON_IsObject(selector) && type_labels[i]; i++) {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(selector, type_labels[i]);
-    if (cJSON_IsString(value) && *value->valuestring)
-      return kube_name(kube, (struct hr_text){value->valuestring, strlen(value->valuestring)});
+    if (cJSON_IsString(value) && *value->valuestring) return kube_name(kube, hr__text_make(value->valuestring));
   }
   return types_by_affinity(kube, spec);
 }
@@ -328,7 +326,7 @@ static void read_owner(struct kube *kube, const cJSON *object, struct kube_objec
 
 /* Returns the name number of NAMESPACE/NAME of a LocalQueue; HR_NONE if `queue` is empty. The namespace is included,
    because namespaces may have LocalQueues with equal names. */
-static uint32_t queue_name(struct kube *kube, struct hr_text space, const char *queue) {
+static uint32_t name_in(struct kube *kube, struct hr_text space, const char *queue) {
   char full[600];
   int length =
       snprintf(full, sizeof full, "%.253s%s%.253s", space.length ? space.at : "", space.length ? "/" : "", queue);
@@ -343,27 +341,27 @@ static bool read_head(struct kube *kube, const cJSON *object, struct kube_object
       !hr__get_date(get, object, "metadata.creationTimestamp", &read->created_us))
     return false;
   if (read->created_us == INT64_MIN) return hr__get_wrong(get, "metadata.creationTimestamp", NULL, "missing");
-  char full[600];
-  int length =
-      snprintf(full, sizeof full, "%.253s%s%.253s", space.length ? space.at : "", space.length ? "/" : "", name.at);
-  read->name = kube_name(kube, (struct hr_text){full, (size_t)length});
+  read->name = name_in(kube, space, name.at);
   read->namespace_ = kube_name(kube, space);
   read->uid = name_at(kube, object, "metadata.uid");
   const cJSON *labels = hr__get_member(object, "metadata.labels");
   const cJSON *queue = cJSON_GetObjectItemCaseSensitive(labels, "kueue.x-k8s.io/queue-name");
-  if (cJSON_IsString(queue)) read->queue = queue_name(kube, space, queue->valuestring);
+  if (cJSON_IsString(queue)) read->queue = name_in(kube, space, queue->valuestring);
   read_owner(kube, object, read);
+  return true;
+}
+
+static bool get_priority(struct kube *kube, const cJSON *value, const char *path, int32_t *priority) {
+  bool fits = cJSON_IsNumber(value) && value->valuedouble >= -2147483647.0 && value->valuedouble <= 2147483647.0;
+  if (!fits) return hr__get_wrong(&kube->get, path, value, "not a whole number from -2147483647 to 2147483647");
+  *priority = (int32_t)value->valuedouble;
   return true;
 }
 
 static bool read_priority(struct kube *kube, const cJSON *spec, const char *path, struct kube_object *read) {
   const cJSON *value = hr__get_member(spec, "priority");
-  if (!value) return true;
-  bool fits = cJSON_IsNumber(value) && value->valuedouble >= -2147483647.0 && value->valuedouble <= 2147483647.0;
-  if (!fits) return hr__get_wrong(&kube->get, path, value, "not a whole number from -2147483647 to 2147483647");
-  read->priority = (int32_t)value->valuedouble;
-  read->has_priority = true;
-  return true;
+  read->has_priority = value != NULL;
+  return !value || get_priority(kube, value, path, &read->priority);
 }
 
 static bool read_job_status(struct kube *kube, const cJSON *object, struct kube_object *read) {
@@ -534,7 +532,7 @@ static bool read_workload(struct kube *kube, const cJSON *object, struct kube_ob
   struct hr_text space = {"", 0};
   const cJSON *queue = hr__get_member(object, "spec.queueName");
   if (!hr__get_text(&kube->get, object, "metadata.namespace", false, &space)) return false;
-  if (cJSON_IsString(queue) && *queue->valuestring) read->queue = queue_name(kube, space, queue->valuestring);
+  if (cJSON_IsString(queue) && *queue->valuestring) read->queue = name_in(kube, space, queue->valuestring);
   read->cluster_queue = name_at(kube, object, "status.admission.clusterQueue");
   read->priority_class = name_at(kube, object, "spec.priorityClassRef.name");
   if (read->priority_class == HR_NONE) read->priority_class = name_at(kube, object, "spec.priorityClassName");
@@ -550,11 +548,8 @@ static bool read_word(struct kube *kube, const cJSON *object, bool is_class, str
   *word =
       (struct kube_word){.subject = HR_NONE, .cluster_queue = HR_NONE, .admitted_us = INT64_MIN, .is_class = is_class};
   if (is_class) {
-    const cJSON *value = hr__get_member(object, "value");
-    bool fits = cJSON_IsNumber(value) && value->valuedouble >= -2147483647.0 && value->valuedouble <= 2147483647.0;
     word->subject = name_at(kube, object, "metadata.name");
-    if (fits) word->value = (int32_t)value->valuedouble;
-    return fits || hr__get_wrong(&kube->get, "value", value, "not a whole number from -2147483647 to 2147483647");
+    return get_priority(kube, hr__get_member(object, "value"), "value", &word->value);
   }
   const cJSON *reason = hr__get_member(object, "reason");
   const char *text = cJSON_IsString(reason) ? reason->valuestring : "";
@@ -579,7 +574,7 @@ static enum hr_status add_local_queue(struct kube *kube, const cJSON *object) {
   if (!hr__get_text(&kube->get, object, "metadata.name", true, &name) ||
       !hr__get_text(&kube->get, object, "metadata.namespace", false, &space))
     return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
-  struct kube_word word = {.subject = queue_name(kube, space, name.at),
+  struct kube_word word = {.subject = name_in(kube, space, name.at),
                            .cluster_queue = name_at(kube, object, "spec.clusterQueue"),
                            .admitted_us = INT64_MIN};
   if (kube->no_memory) return hr__reader_no_memory(kube->get.reader);
@@ -616,7 +611,7 @@ static bool pick_texts(struct kube *kube, const cJSON *object) {
   for (size_t i = 0; i < count; i++) {
     const cJSON *value = picked_member(object, hr__picks_column(picks, i));
     const char *text = cJSON_IsString(value) ? value->valuestring : "";
-    grown[kube->n_objects * count + i] = kube_name(kube, (struct hr_text){text, strlen(text)});
+    grown[kube->n_objects * count + i] = kube_name(kube, hr__text_make(text));
   }
   return !kube->no_memory;
 }
@@ -665,12 +660,17 @@ static enum hr_status on_item(void *self, const struct hr__json_item *item) {
   return HR_OK;
 }
 
+/* What a name stands for; each member is HR_NONE if it stands for nothing of the kind. */
+struct kube_links {
+  uint32_t object;   /* a uid: the object with this uid */
+  uint32_t workload; /* a uid: the Workload that belongs to the object with this uid */
+  uint32_t class_;   /* the priority class with this name, as an index in `words` */
+  uint32_t queue;    /* a LocalQueue: the name number of its ClusterQueue */
+};
+
 struct joined {
   struct kube *kube;
-  uint32_t *of_uid;   /* [names.count] for a uid: the object with this uid; HR_NONE: no such object */
-  uint32_t *of_owner; /* [names.count] for a uid: the Workload that belongs to the object with this uid */
-  uint32_t *of_class; /* [names.count] for a name: the priority class with this name, as an index in `words` */
-  uint32_t *of_queue; /* [names.count] for a LocalQueue: the name number of its ClusterQueue; HR_NONE: unknown */
+  struct kube_links *links; /* [names.count] */
   /* Counters of jobs. note_all() prints each of them in a note that describes what it counts. */
   uint64_t n_evicted, n_past, n_mixed, n_kinds, n_shared, n_early;
 };
@@ -683,25 +683,20 @@ static int64_t earlier(int64_t a, int64_t b) {
 
 static bool index_objects(struct joined *joined) {
   struct kube *kube = joined->kube;
-  size_t n = kube->names.count ? kube->names.count : 1;
-  joined->of_uid = malloc(n * sizeof *joined->of_uid);
-  joined->of_owner = malloc(n * sizeof *joined->of_owner);
-  joined->of_class = malloc(n * sizeof *joined->of_class);
-  joined->of_queue = malloc(n * sizeof *joined->of_queue);
-  if (!joined->of_uid || !joined->of_owner || !joined->of_class || !joined->of_queue) return false;
-  for (size_t i = 0; i < n; i++)
-    joined->of_uid[i] = joined->of_owner[i] = joined->of_class[i] = joined->of_queue[i] = HR_NONE;
+  struct kube_links *links = joined->links = malloc(((size_t)kube->names.count + 1) * sizeof *links);
+  if (!links) return false;
+  for (size_t i = 0; i < kube->names.count; i++) links[i] = (struct kube_links){HR_NONE, HR_NONE, HR_NONE, HR_NONE};
   for (uint32_t i = 0; i < kube->n_objects; i++) {
     const struct kube_object *object = &kube->objects[i];
-    if (object->uid != HR_NONE) joined->of_uid[object->uid] = i;
-    if (object->kind == KUBE_WORKLOAD && object->owner != HR_NONE) joined->of_owner[object->owner] = i;
+    if (object->uid != HR_NONE) links[object->uid].object = i;
+    if (object->kind == KUBE_WORKLOAD && object->owner != HR_NONE) links[object->owner].workload = i;
     if (object->queue != HR_NONE && object->cluster_queue != HR_NONE)
-      joined->of_queue[object->queue] = object->cluster_queue;
+      links[object->queue].queue = object->cluster_queue;
   }
   for (uint32_t i = 0; i < kube->n_words; i++) {
     const struct kube_word *word = &kube->words[i];
-    if (word->is_class) joined->of_class[word->subject] = i;
-    if (word->cluster_queue != HR_NONE) joined->of_queue[word->subject] = word->cluster_queue;
+    if (word->is_class) links[word->subject].class_ = i;
+    if (word->cluster_queue != HR_NONE) links[word->subject].queue = word->cluster_queue;
   }
   return true;
 }
@@ -710,8 +705,8 @@ static uint32_t root_of(const struct joined *joined, uint32_t number) {
   enum { DEEPEST = 8 }; /* maximum length of a chain of owners; it also ends the search if owners form a cycle */
   for (int depth = 0; depth < DEEPEST; depth++) {
     uint32_t owner = joined->kube->objects[number].owner;
-    uint32_t above = owner == HR_NONE ? HR_NONE : joined->of_uid[owner];
-    if (above == HR_NONE && owner != HR_NONE) above = joined->of_owner[owner];
+    uint32_t above = owner == HR_NONE ? HR_NONE : joined->links[owner].object;
+    if (above == HR_NONE && owner != HR_NONE) above = joined->links[owner].workload;
     if (above == HR_NONE || above == number) break;
     number = above;
   }
@@ -789,7 +784,7 @@ static void add_events(const struct joined *joined) {
   for (uint32_t i = 0; i < kube->n_words; i++) {
     const struct kube_word *word = &kube->words[i];
     bool is_event = !word->is_class && word->cluster_queue == HR_NONE;
-    uint32_t number = is_event ? joined->of_uid[word->subject] : HR_NONE;
+    uint32_t number = is_event ? joined->links[word->subject].object : HR_NONE;
     if (number == HR_NONE) continue;
     struct kube_object *root = &kube->objects[kube->objects[number].root];
     if (word->evicted && !root->evictions) root->evictions = 1;
@@ -798,17 +793,6 @@ static void add_events(const struct joined *joined) {
 }
 
 /* ---- Jobs of a trace ------------------------------------------------------------------------------- */
-
-/* Returns true if the pod requests more than one kind of GPU: GPUs of several makers, shared GPUs, or several MIG
-   profiles. */
-static bool requests_several_kinds(const struct kube_pod *pod) {
-  return (pod->kinds & (pod->kinds - 1)) != 0;
-}
-
-static struct hr_text text_of(const struct kube *kube, uint32_t name) {
-  if (name == HR_NONE) return (struct hr_text){NULL, 0};
-  return (struct hr_text){kube->names.text[name], kube->names.length[name]};
-}
 
 /* Sets the request of the job. Returns false if it exceeds HR_MAX_GPUS. */
 static bool fill_request(struct joined *joined, const struct kube_object *object, struct hr_job_record *job) {
@@ -822,24 +806,26 @@ static bool fill_request(struct joined *joined, const struct kube_object *object
   job->gpus = (uint32_t)(each * pods);
   if (shared) job->gpu_milli = (uint32_t)(1000 / kube->replicas);
   joined->n_shared += shared;
-  if (mig) job->mig_profile = text_of(kube, pod->mig_profile);
-  if (each) job->gpu_types = text_of(kube, pod->types);
+  if (mig) job->mig_profile = hr__text_stored(&kube->names, pod->mig_profile);
+  if (each) job->gpu_types = hr__text_stored(&kube->names, pod->types);
   job->cpu_milli = pod->cpu_milli < UINT32_MAX ? (uint32_t)pod->cpu_milli : UINT32_MAX;
   job->mem_mib = pod->mem_mib;
   joined->n_mixed += object->mixed;
-  joined->n_kinds += requests_several_kinds(pod);
+  /* pods with more than one kind of GPU: GPUs of several makers, shared GPUs, or several MIG profiles */
+  joined->n_kinds += (pod->kinds & (pod->kinds - 1)) != 0;
   return true;
 }
 
 /* Sets the texts of column maps for the job of an object. */
 static void set_picks(const struct kube *kube, const struct kube_object *object) {
   size_t count = hr__picks_count(kube->get.reader->picks), at = (size_t)(object - kube->objects) * count;
-  for (size_t i = 0; i < count; i++) hr__picks_set(kube->get.reader->picks, i, text_of(kube, kube->picked[at + i]));
+  for (size_t i = 0; i < count; i++)
+    hr__picks_set(kube->get.reader->picks, i, hr__text_stored(&kube->names, kube->picked[at + i]));
 }
 
 static int32_t priority_of(const struct joined *joined, const struct kube_object *object) {
   if (object->has_priority || object->priority_class == HR_NONE) return object->priority;
-  uint32_t word = joined->of_class[object->priority_class];
+  uint32_t word = joined->links[object->priority_class].class_;
   return word == HR_NONE ? 0 : joined->kube->words[word].value;
 }
 
@@ -848,7 +834,7 @@ static int32_t priority_of(const struct joined *joined, const struct kube_object
 static uint32_t tenant_of(const struct joined *joined, const struct kube_object *object) {
   if (object->cluster_queue != HR_NONE) return object->cluster_queue;
   if (object->queue == HR_NONE) return object->namespace_;
-  uint32_t cluster_queue = joined->of_queue[object->queue];
+  uint32_t cluster_queue = joined->links[object->queue].queue;
   return cluster_queue == HR_NONE ? object->queue : cluster_queue;
 }
 
@@ -859,16 +845,16 @@ static enum hr_status add_job(struct joined *joined, const struct kube_object *o
     return hr__reader_leave_out(reader, "the job had not finished", object->line);
   if (object->start_us == INT64_MIN)
     return hr__reader_leave_out(reader, "the start of the job is unknown", object->line);
-  struct hr__row_fault fault = {.line = object->line, .fault = "the job finishes before it starts"};
-  if (object->finish_us < object->start_us) return hr__reader_bad_row(reader, &fault);
+  if (object->finish_us < object->start_us)
+    return hr__reader_bad_job(reader, object->line, "the job finishes before it starts");
   struct hr_job_record job;
   hr_job_record_init(&job);
-  fault.fault = "the job requests more than 4000000 GPUs";
-  if (!fill_request(joined, object, &job)) return hr__reader_bad_row(reader, &fault);
-  job.id = text_of(kube, object->name);
-  job.tenant = text_of(kube, tenant_of(joined, object));
-  job.user = text_of(kube, object->namespace_);
-  job.queue = text_of(kube, object->queue);
+  if (!fill_request(joined, object, &job))
+    return hr__reader_bad_job(reader, object->line, "the job requests more than 4000000 GPUs");
+  job.id = hr__text_stored(&kube->names, object->name);
+  job.tenant = hr__text_stored(&kube->names, tenant_of(joined, object));
+  job.user = hr__text_stored(&kube->names, object->namespace_);
+  job.queue = hr__text_stored(&kube->names, object->queue);
   job.submit_us = object->created_us;
   bool early = object->start_us < object->created_us;
   joined->n_early += early;
@@ -888,11 +874,12 @@ static enum hr_status add_job(struct joined *joined, const struct kube_object *o
 static enum hr_status note_shared(const struct joined *joined) {
   const struct hr__reader *reader = joined->kube->get.reader;
   if (!joined->n_shared) return HR_OK;
-  enum hr_status status = hr_notes_add(
-      reader->notes, "%llu %s nvidia.com/gpu.shared, counted as 1/%llu of a GPU%s (--format kubernetes:replicas=N)",
-      (unsigned long long)joined->n_shared, hr__counted(joined->n_shared, "job requests", "jobs request"),
-      (unsigned long long)joined->kube->replicas, reader->params ? "" : " (assumed)");
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+  return hr__reader_noted(
+      reader,
+      hr_notes_add(reader->notes,
+                   "%llu %s nvidia.com/gpu.shared, counted as 1/%llu of a GPU%s (--format kubernetes:replicas=N)",
+                   (unsigned long long)joined->n_shared, hr__counted(joined->n_shared, "job requests", "jobs request"),
+                   (unsigned long long)joined->kube->replicas, reader->params ? "" : " (assumed)"));
 }
 
 static enum hr_status note_all(const struct joined *joined) {
@@ -923,10 +910,7 @@ static enum hr_status add_jobs(struct kube *kube) {
   for (uint32_t i = 0; status == HR_OK && i < kube->n_objects; i++)
     if (kube->objects[i].root == i) status = add_job(&joined, &kube->objects[i]);
   if (status == HR_OK) status = note_all(&joined);
-  free(joined.of_uid);
-  free(joined.of_owner);
-  free(joined.of_class);
-  free(joined.of_queue);
+  free(joined.links);
   return status;
 }
 
@@ -941,7 +925,7 @@ static enum hr_status read_kubernetes(struct hr__reader *reader) {
     status = hr_fail(reader->error, HR_BAD_INPUT,
                      "%s: no \"items\", or the list is empty; expected a list from kubectl get jobs -A -o json",
                      reader->path);
-  if (status == HR_OK) status = hr__get_note_clock(&kube.get);
+  if (status == HR_OK) status = hr__reader_note_clock(reader, kube.get.values.clock);
   if (status == HR_OK) status = add_jobs(&kube);
   hr__names_finish(&kube.names);
   free(kube.objects);

@@ -255,10 +255,9 @@ struct log_reader {
   struct hr__input *input;
   struct hr_failure_log *log;
   struct failure_event *events;
-  char **nodes; /* [n_nodes]: names as "GROUP/NAME", in the order of their first rows */
-  uint32_t n_events, events_capacity, n_nodes, nodes_capacity, groups_capacity;
-  uint32_t *by_hash; /* [n_slots]: open addressing; indices of `nodes` + 1; 0: free */
-  uint32_t n_slots;
+  struct hr__name_table nodes; /* names as "GROUP/NAME", in the order of their first rows */
+  char *key;                   /* the name that was searched last */
+  uint32_t n_events, events_capacity, groups_capacity, key_capacity;
   uint32_t place[N_FIELDS];    /* position in a row; HR_NONE: no such column */
   struct failure_event *turns; /* failures of a log of intervals, in the order of the rows */
   uint32_t n_turns, turns_capacity;
@@ -295,10 +294,6 @@ static struct hr_text field_at(struct hr_text line, uint32_t position) {
 
 static struct hr_text text_of(const struct log_reader *reader, struct hr_text line, enum field field) {
   return reader->place[field] == HR_NONE ? (struct hr_text){line.at, 0} : field_at(line, reader->place[field]);
-}
-
-static bool text_is(struct hr_text text, const char *word) {
-  return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
 }
 
 /* Parses a time: a date, or a number of units of `factor` microseconds. */
@@ -476,7 +471,7 @@ static enum hr_status find_group(struct log_reader *reader, struct hr_text name,
   struct hr_failure_log *log = reader->log;
   for (uint32_t i = log->n_groups; i-- > 0;) {
     *group = i;
-    if (text_is(name, log->groups[i].name)) return HR_OK;
+    if (hr__text_is(name, log->groups[i].name)) return HR_OK;
   }
   if (!HR__ARRAY_HAS_ROOM(log->groups, log->n_groups, reader->groups_capacity)) return no_memory(reader);
   char *copy = strndup(name.at, name.length);
@@ -486,51 +481,12 @@ static enum hr_status find_group(struct log_reader *reader, struct hr_text name,
   return HR_OK;
 }
 
-static uint32_t hash_of(uint32_t group, struct hr_text name) {
-  uint32_t hash = 2166136261u ^ group;
-  for (size_t i = 0; i < name.length; i++) hash = (hash ^ (unsigned char)name.at[i]) * 16777619u;
-  return hash;
-}
-
-/* Returns true if `stored` is the name of this node. Node names are stored as "GROUP/NAME", so that systems may have
-   nodes with equal names. */
-static bool is_node(const char *stored, uint32_t group, struct hr_text name) {
-  char *rest;
-  return strtoul(stored, &rest, 10) == group && *rest == '/' && text_is(name, rest + 1);
-}
-
-static bool grow_slots(struct log_reader *reader) {
-  uint32_t n_slots = reader->n_slots ? 2 * reader->n_slots : 1024;
-  uint32_t *slots = calloc(n_slots, sizeof *slots);
-  if (!slots) return false;
-  for (uint32_t i = 0; i < reader->n_nodes; i++) {
-    char *rest;
-    uint32_t group = (uint32_t)strtoul(reader->nodes[i], &rest, 10);
-    uint32_t slot = hash_of(group, (struct hr_text){rest + 1, strlen(rest + 1)}) & (n_slots - 1);
-    while (slots[slot]) slot = (slot + 1) & (n_slots - 1);
-    slots[slot] = i + 1;
-  }
-  free(reader->by_hash);
-  reader->by_hash = slots;
-  reader->n_slots = n_slots;
-  return true;
-}
-
 static enum hr_status find_node(struct log_reader *reader, uint32_t group, struct hr_text name, uint32_t *node) {
-  if (2 * reader->n_nodes >= reader->n_slots && !grow_slots(reader)) return no_memory(reader);
-  uint32_t slot = hash_of(group, name) & (reader->n_slots - 1);
-  for (; reader->by_hash[slot]; slot = (slot + 1) & (reader->n_slots - 1)) {
-    *node = reader->by_hash[slot] - 1;
-    if (is_node(reader->nodes[*node], group, name)) return HR_OK;
-  }
   size_t bytes = name.length + 12;
-  char *copy = HR__ARRAY_HAS_ROOM(reader->nodes, reader->n_nodes, reader->nodes_capacity) ? malloc(bytes) : NULL;
-  if (!copy) return no_memory(reader);
-  snprintf(copy, bytes, "%" PRIu32 "/%.*s", group, (int)name.length, name.at);
-  reader->nodes[reader->n_nodes] = copy;
-  *node = reader->n_nodes++;
-  reader->by_hash[slot] = *node + 1;
-  return HR_OK;
+  if (!HR__ARRAY_HAS_ROOM_FOR(reader->key, bytes, reader->key_capacity)) return no_memory(reader);
+  int length = snprintf(reader->key, bytes, "%" PRIu32 "/%.*s", group, (int)name.length, name.at);
+  *node = hr__names_intern(&reader->nodes, reader->key, (size_t)length);
+  return *node == HR_NONE ? no_memory(reader) : HR_OK;
 }
 
 /* ---- Logs of failures: rows ------------------------------------------------------------------------ */
@@ -579,8 +535,8 @@ static enum hr_status read_event(struct log_reader *reader, struct hr_text line)
 
 static enum hr_status read_up(const struct log_reader *reader, struct hr_text line, bool *up) {
   struct hr_text state = text_of(reader, line, STATE);
-  *up = text_is(state, "up");
-  return *up || text_is(state, "down") ? HR_OK : bad_field(reader, STATE, "up or down", state);
+  *up = hr__text_is(state, "up");
+  return *up || hr__text_is(state, "down") ? HR_OK : bad_field(reader, STATE, "up or down", state);
 }
 
 static enum hr_status read_state(struct log_reader *reader, struct hr_text line) {
@@ -691,7 +647,7 @@ static enum hr_status read_header(struct log_reader *reader, struct hr_text line
     uint32_t commas = 0;
     for (size_t i = 0; i < line.length; i++) commas += line.at[i] == ',';
     for (uint32_t position = 0; position <= commas; position++)
-      if (text_is(field_at(line, position), names[f])) reader->place[f] = position;
+      if (hr__text_is(field_at(line, position), names[f])) reader->place[f] = position;
   }
   for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
     bool has_all = true;
@@ -727,7 +683,7 @@ static enum hr_status check_states(struct log_reader *reader) {
     return hr_fail(reader->error, HR_BAD_INPUT,
                    "%s:%" PRIu64 ": this interval of node '%.60s' overlaps the one in line %" PRIu64
                    "; a node is in one state at a time",
-                   reader->path, states[later ? i : i - 1].line, strchr(reader->nodes[states[i].node], '/') + 1,
+                   reader->path, states[later ? i : i - 1].line, strchr(reader->nodes.text[states[i].node], '/') + 1,
                    states[later ? i - 1 : i].line);
   }
   return HR_OK;
@@ -742,18 +698,13 @@ static enum hr_status finish_groups(struct log_reader *reader) {
 
 /* ---- Logs of failures: the whole log --------------------------------------------------------------- */
 
-static struct hr_text without_end(struct hr_text line) {
-  while (line.length && (line.at[line.length - 1] == '\n' || line.at[line.length - 1] == '\r')) line.length--;
-  return line;
-}
-
 static enum hr_status read_rows(struct log_reader *reader) {
   const struct log_format *format = NULL;
   for (;;) {
     struct hr_text line;
     enum hr_status status = hr__input_line(reader->input, &line, reader->error);
     if (status != HR_OK || !line.at) return status;
-    line = without_end(line);
+    line = hr__without_end(line);
     if (line.length == 0 || line.at[0] == '#') continue;
     status = format ? format->row(reader, line) : read_header(reader, line, &format);
     if (status != HR_OK) return status;
@@ -770,9 +721,8 @@ static enum hr_status read_log(struct log_reader *reader) {
 
 static void reader_finish(struct log_reader *reader) {
   hr__input_close(reader->input);
-  for (uint32_t i = 0; i < reader->n_nodes; i++) free(reader->nodes[i]);
-  free(reader->nodes);
-  free(reader->by_hash);
+  hr__names_finish(&reader->nodes);
+  free(reader->key);
   free(reader->events);
   free(reader->turns);
   free(reader->states);
@@ -806,7 +756,7 @@ void hr_failure_log_finish(struct hr_failure_log *log) {
    those that end before they start, are only counted. Nodes are numbered in the order of their rows. */
 static enum hr_status copy_events(struct log_reader *reader, uint32_t group, struct hr_failure_events *to) {
   const struct failure_event *from = reader->n_events ? reader->events : reader->turns;
-  uint32_t n = reader->n_events ? reader->n_events : reader->n_turns, n_names = reader->n_nodes + reader->n_turns;
+  uint32_t n = reader->n_events ? reader->n_events : reader->n_turns, n_names = reader->nodes.count + reader->n_turns;
   uint32_t *numbers = calloc((size_t)n_names + 1, sizeof *numbers); /* number + 1 */
   to->events = calloc((size_t)n + 1, sizeof *to->events);
   bool made = numbers && to->events;

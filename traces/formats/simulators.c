@@ -91,23 +91,9 @@ static const char *read_number(struct hr_text text, const struct hr__number_rule
   }
 }
 
-static const char *set_gpus(int64_t allocated, int64_t requested, uint32_t *gpus) {
-  int64_t count = allocated > 0 ? allocated : requested;
-  *gpus = (uint32_t)count;
-  return count > 0 ? NULL : "unknown, and so are the requested processors: the job cannot be replayed";
-}
-
 static uint8_t outcome_of(int64_t status) {
-  switch (status) {
-  case 0:
-    return HR_OUTCOME_FAILED;
-  case 1:
-    return HR_OUTCOME_COMPLETED;
-  case 5:
-    return HR_OUTCOME_CANCELLED;
-  default:
-    return HR_OUTCOME_UNKNOWN;
-  }
+  static const uint8_t outcomes[] = {[0] = HR_OUTCOME_FAILED, [1] = HR_OUTCOME_COMPLETED, [5] = HR_OUTCOME_CANCELLED};
+  return (uint64_t)status < sizeof outcomes ? outcomes[status] : HR_OUTCOME_UNKNOWN;
 }
 
 /* Returns the text of a field if its number is known; otherwise an empty text. */
@@ -131,15 +117,16 @@ static const char *read_swf_job(struct swf *swf, struct hr_job_record *job, int 
     const char *fault = read_number(swf->field[*bad], fields[i].rule, &value[*bad]);
     if (fault) return fault;
   }
-  *bad = JOB;
-  if (value[JOB] < 0) return "unknown: the job cannot be named";
-  *bad = SUBMIT;
-  if (value[SUBMIT] < 0) return "unknown: the job cannot be replayed";
-  *bad = RUN;
-  if (value[RUN] < 0) return "unknown: the job cannot be replayed";
+  static const int needed[] = {JOB, SUBMIT, RUN};
+  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+    *bad = needed[i];
+    if (value[*bad] >= 0) continue;
+    return *bad == JOB ? "unknown: the job cannot be named" : "unknown: the job cannot be replayed";
+  }
   *bad = ALLOCATED;
-  const char *fault = set_gpus(value[ALLOCATED], value[REQUESTED], &job->gpus);
-  if (fault) return fault;
+  int64_t gpus = value[ALLOCATED] > 0 ? value[ALLOCATED] : value[REQUESTED];
+  if (gpus <= 0) return "unknown, and so are the requested processors: the job cannot be replayed";
+  job->gpus = (uint32_t)gpus;
   swf->requested = value[REQUESTED];
   job->id = swf->field[JOB];
   job->submit_us = value[SUBMIT];
@@ -170,7 +157,7 @@ static void read_comment(struct swf *swf, struct hr_text line) {
     swf->has_start = hr__integer_parse(start, &swf->start_s) && swf->start_s <= max_s && swf->start_s >= -max_s;
     swf->bad_start = !swf->has_start;
   }
-  if (zone.length) swf->is_utc = zone.length == 3 && memcmp(zone.at, "UTC", 3) == 0;
+  if (zone.length) swf->is_utc = hr__text_is(zone, "UTC");
 }
 
 /* Converts the times of a job to dates. Does nothing unless the header has the date of second 0 and the log is in
@@ -212,12 +199,10 @@ static enum hr_status add_line(struct swf *swf, struct hr_text line) {
 }
 
 static enum hr_status note_swf(const struct swf *swf) {
-  enum hr_status status =
-      swf->bad_start && swf->is_utc
-          ? hr_notes_add(swf->reader->notes, "the header's UnixStartTime is not a whole number of seconds from "
-                                             "-100000000000 to 100000000000: times have no dates")
-          : HR_OK;
-  if (status != HR_OK) return hr__reader_no_memory(swf->reader);
+  if (swf->bad_start && swf->is_utc &&
+      hr_notes_add(swf->reader->notes, "the header's UnixStartTime is not a whole number of seconds from "
+                                       "-100000000000 to 100000000000: times have no dates") != HR_OK)
+    return hr__reader_no_memory(swf->reader);
   const struct hr__count_note notes[] = {
       {swf->n_over_limit, "job ran longer than its requested time; it is replayed as it ran",
        "jobs ran longer than their requested times; they are replayed as they ran", NULL},
@@ -291,7 +276,7 @@ static enum profile_kind kind_of(struct hr_text type) {
                {"msg_par_hg", KIND_TASK},
                {"msg_par_hg_tot", KIND_TOTAL}};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (strlen(kinds[i].type) == type.length && memcmp(kinds[i].type, type.at, type.length) == 0) return kinds[i].kind;
+    if (hr__text_is(type, kinds[i].type)) return kinds[i].kind;
   return KIND_OTHER;
 }
 
@@ -306,12 +291,6 @@ static bool read_operations(struct hr__json_get *get, const cJSON *value, struct
   return true;
 }
 
-/* Stores the name of a profile type that is not supported. Such a type is an error only if a job uses the profile. */
-static bool store_type(struct batsim *batsim, struct hr_text type, struct profile *profile) {
-  profile->type = hr__names_intern(&batsim->names, type.at, type.length);
-  return true;
-}
-
 static bool read_profile(struct batsim *batsim, const cJSON *value, struct profile *profile) {
   struct hr__json_get *get = &batsim->get;
   struct hr_text type = {NULL, 0};
@@ -321,7 +300,10 @@ static bool read_profile(struct batsim *batsim, const cJSON *value, struct profi
   profile->fails = cJSON_IsNumber(code) && code->valuedouble != 0;
   profile->kind = kind_of(type);
   profile->delay_us = HR_UNKNOWN_US;
-  if (profile->kind == KIND_OTHER) return store_type(batsim, type, profile);
+  if (profile->kind == KIND_OTHER) {
+    profile->type = hr__names_intern(&batsim->names, type.at, type.length);
+    return true;
+  }
   if (profile->kind != KIND_DELAY) return read_operations(get, value, profile);
   if (!hr__get_seconds(get, value, "delay", &profile->delay_us)) return false;
   return profile->delay_us >= 0 || hr__get_wrong(get, "delay", NULL, "missing");
@@ -416,8 +398,7 @@ static double work_us(const struct batsim *batsim, const struct profile *profile
 
 static enum hr_status refuse_type(const struct batsim *batsim, const struct profile *profile,
                                   struct hr__row_fault *fault) {
-  const char *type = batsim->names.text[profile->type];
-  fault->value = (struct hr_text){type, strlen(type)};
+  fault->value = hr__text_stored(&batsim->names, profile->type);
   fault->fault =
       "an unsupported type of profile; delay, parallel_homogeneous and parallel_homogeneous_total are supported";
   return hr__reader_bad_row(batsim->get.reader, fault);
@@ -426,8 +407,8 @@ static enum hr_status refuse_type(const struct batsim *batsim, const struct prof
 static enum hr_status add_job(struct batsim *batsim, const struct batsim_job *job) {
   char item[40];
   snprintf(item, sizeof item, "jobs[%u]", job->index);
-  const char *name = batsim->names.text[job->profile];
-  struct hr__row_fault fault = {.line = job->line, .item = item, .column = "profile", .value = {name, strlen(name)}};
+  struct hr__row_fault fault = {
+      .line = job->line, .item = item, .column = "profile", .value = hr__text_stored(&batsim->names, job->profile)};
   const struct profile *profile = job->profile < batsim->n_profiles ? &batsim->profiles[job->profile] : NULL;
   fault.fault = "not one of the file's profiles";
   if (!profile || profile->kind == KIND_NONE) return hr__reader_bad_row(batsim->get.reader, &fault);
@@ -441,7 +422,7 @@ static enum hr_status add_job(struct batsim *batsim, const struct batsim_job *jo
   batsim->n_tasks += profile->kind != KIND_DELAY;
   struct hr_job_record record;
   hr_job_record_init(&record);
-  record.id = (struct hr_text){batsim->ids.text[job->id], batsim->ids.length[job->id]};
+  record.id = hr__text_stored(&batsim->ids, job->id);
   record.submit_us = job->submit_us;
   record.work_us = llround(us);
   record.limit_us = job->limit_us;
@@ -463,7 +444,7 @@ static enum hr_status note_batsim(const struct batsim *batsim) {
                         hr__counted(batsim->n_tasks, "job is a parallel task: its run time is its operations",
                                     "jobs are parallel tasks: their run times are their operations"),
                         (unsigned long long)batsim->mflops, reader->params ? "" : " (assumed)");
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+  return hr__reader_noted(reader, status);
 }
 
 static enum hr_status read_batsim(struct hr__reader *reader) {
@@ -571,8 +552,8 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
   double per_s = throughput_of(&gavel->throughputs, row->job_type, row->scale_factor);
   if (per_s <= 0) return hr__reader_bad_row(gavel->reader, &fault);
   double work_us = (double)row->steps / per_s * (double)HR_SECOND_US;
-  fault = (struct hr__row_fault){.line = line, .fault = "the job would run for more than 100000000000 s"};
-  if (!(work_us <= (double)HR_MAX_INPUT_US)) return hr__reader_bad_row(gavel->reader, &fault);
+  if (!(work_us <= (double)HR_MAX_INPUT_US))
+    return hr__reader_bad_job(gavel->reader, line, "the job would run for more than 100000000000 s");
   struct hr_job_record job;
   hr_job_record_init(&job);
   job.submit_us = row->arrival_us;
@@ -615,12 +596,6 @@ static enum hr_status read_rows(struct gavel *gavel, const char *const *header) 
   return hr__csv_read_rows(gavel->reader, &schema);
 }
 
-static enum hr_status note_reference(const struct gavel *gavel, const char *gpu, const char *path) {
-  enum hr_status status =
-      hr_notes_add(gavel->reader->notes, "run times are steps / throughput on %.60s from %.200s", gpu, path);
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(gavel->reader);
-}
-
 static enum hr_status read_gavel(struct hr__reader *reader) {
   struct hr_text file = {NULL, 0}, reference = {"v100", strlen("v100")};
   const struct hr__reader_param params[] = {{"throughputs", 0, 0, NULL, &file}, {"reference", 0, 0, NULL, &reference}};
@@ -645,7 +620,9 @@ static enum hr_status read_gavel(struct hr__reader *reader) {
   if (status != HR_OK) return status;
   status = read_rows(&gavel, header);
   finish_throughputs(&gavel.throughputs);
-  return status == HR_OK ? note_reference(&gavel, gpu, path) : status;
+  if (status != HR_OK) return status;
+  status = hr_notes_add(reader->notes, "run times are steps / throughput on %.60s from %.200s", gpu, path);
+  return hr__reader_noted(reader, status);
 }
 
 const struct hr__format_reader hr__gavel_reader = {
@@ -823,7 +800,7 @@ static enum hr_status read_philly_log(struct hr__reader *reader) {
   struct philly_log log = {.get = {.reader = reader}};
   const struct hr__json_schema schema = {.streamed = streamed, .on_item = log_on_job, .self = &log};
   enum hr_status status = hr__json_stream_read(reader, &schema);
-  if (status == HR_OK) status = hr__get_note_clock(&log.get);
+  if (status == HR_OK) status = hr__reader_note_clock(reader, log.get.values.clock);
   return status == HR_OK ? note_philly(&log) : status;
 }
 

@@ -46,13 +46,23 @@ struct sacct_row {
   uint32_t alloc_nodes, nodes, alloc_cpu_milli, cpu_milli, req_cpu_milli;
 };
 
+enum { N_TEXTS = 6 };
+
+/* Returns a text of a record, by its number. */
+static struct hr_text *text_of(struct hr_job_record *record, size_t number) {
+  struct hr_text *const texts[N_TEXTS] = {&record->user,  &record->tenant, &record->model,
+                                          &record->queue, &record->qos,    &record->gpu_types};
+  return texts[number];
+}
+
 /* The stored properties of a job. Texts are indices in the name table `texts`. */
 struct sacct_job {
   const char *left_out; /* reason why the job is not replayed; NULL: it is replayed */
   uint64_t line, mem_mib;
   int64_t submit_us, start_us, work_us, limit_us;
   int64_t attempt_us, began_us; /* submit and start of the stored attempt, which is the last one so far */
-  uint32_t user, tenant, model, types, queue, qos, gpus, gpu_milli, tasks, cpu_milli, priority;
+  uint32_t text[N_TEXTS];       /* see text_of */
+  uint32_t gpus, gpu_milli, tasks, cpu_milli, priority;
   uint8_t outcome, class_;
 };
 
@@ -117,13 +127,9 @@ static bool parse_mem(struct hr_text text, uint64_t *mib, enum mem_of *of) {
   return true;
 }
 
-/* Parses the whole number before the character `end` and moves `rest` past `end`. If `rest` does not contain `end`,
-   all of `rest` is the number. */
+/* Parses the whole number before the character `end`, as hr__text_take does. */
 static bool parse_whole(struct hr_text *rest, char end, uint64_t *value) {
-  const char *stop = memchr(rest->at, end, rest->length);
-  struct hr_text digits = {rest->at, stop ? (size_t)(stop - rest->at) : rest->length};
-  *rest = without(*rest, stop ? digits.length + 1 : digits.length);
-  return whole(digits, 100000000, value);
+  return whole(hr__text_take(rest, end), 100000000, value);
 }
 
 /* Parses "DAYS-HOURS[:MINUTES[:SECONDS]]", "HOURS:MINUTES:SECONDS" or "MINUTES:SECONDS" as microseconds. Returns false
@@ -160,14 +166,20 @@ static bool add_type(struct tres *tres, struct hr_text type) {
   return true;
 }
 
+/* Cuts off a note such as "(2/8)". Returns the length of the text up to the last '=' or ':'. */
+static size_t until_count(struct hr_text *rest) {
+  const char *note = memchr(rest->at, '(', rest->length);
+  if (note) rest->length = (size_t)(note - rest->at);
+  size_t at = rest->length;
+  while (at > 0 && rest->at[at - 1] != '=' && rest->at[at - 1] != ':') at--;
+  return at;
+}
+
 /* Parses the text after "gpu": "=4", ":a100=4", ":4" or ":a100:4". An empty text means one GPU. Adds the GPUs of a
    type to `*typed`. Returns NULL, or the fault. */
 static const char *parse_gpus(struct tres *tres, struct hr_text rest, uint64_t *typed) {
   const char *not_right = "not a list of resources with a count of GPUs, like gres/gpu:a100=4";
-  const char *note = memchr(rest.at, '(', rest.length);
-  if (note) rest.length = (size_t)(note - rest.at);
-  size_t at = rest.length;
-  while (at > 0 && rest.at[at - 1] != '=' && rest.at[at - 1] != ':') at--;
+  size_t at = until_count(&rest);
   uint64_t count = 1;
   bool counted = at > 0 && whole(without(rest, at), HR_MAX_GPUS, &count);
   if (at > 0 && !counted && rest.at[at - 1] == '=') return not_right;
@@ -185,10 +197,7 @@ static const char *parse_gpus(struct tres *tres, struct hr_text rest, uint64_t *
 /* Parses the text after "shard" or "mps": "=4", ":a100=4", ":4" or ":a100:4(2/8)". Sets `*shares` to the largest count
    of all items. sacct prints the total and also the count of each type; both count the same shares. */
 static const char *parse_shares(uint64_t *shares, struct hr_text rest) {
-  const char *note = memchr(rest.at, '(', rest.length);
-  if (note) rest.length = (size_t)(note - rest.at);
-  size_t at = rest.length;
-  while (at > 0 && rest.at[at - 1] != '=' && rest.at[at - 1] != ':') at--;
+  size_t at = until_count(&rest);
   uint64_t count = 1;
   if (at > 0 && !whole(without(rest, at), HR_MAX_GPUS, &count))
     return "not a list of resources with a count of shares, like gres/shard=4";
@@ -224,11 +233,8 @@ static const char *parse_tres(struct hr_text text, struct tres *tres) {
   *tres = (struct tres){0};
   uint64_t typed = 0;
   while (text.length) {
-    const char *comma = memchr(text.at, ',', text.length);
-    struct hr_text item = {text.at, comma ? (size_t)(comma - text.at) : text.length};
-    const char *fault = next_item(tres, item, &typed);
+    const char *fault = next_item(tres, hr__text_take(&text, ','), &typed);
     if (fault) return fault;
-    text = without(text, comma ? item.length + 1 : item.length);
   }
   if (!tres->has_gpus && typed) tres->gpus = typed;
   tres->has_gpus = tres->has_gpus || typed;
@@ -239,10 +245,6 @@ static const char *parse_tres(struct hr_text text, struct tres *tres) {
 
 static uint32_t store_text(struct hr__name_table *names, struct hr_text text) {
   return hr__names_intern(names, text.length ? text.at : "", text.length);
-}
-
-static struct hr_text stored(const struct hr__name_table *names, uint32_t number) {
-  return (struct hr_text){names->text[number], names->length[number]};
 }
 
 static bool is_later(const struct sacct_job *job, const struct sacct_job *than) {
@@ -276,17 +278,16 @@ static enum hr_status store_job(struct sacct_state *sacct, struct sacct_job *job
   record.user = row->user;
   record.tenant = row->account.length ? row->account : row->partition;
   record.queue = row->partition;
+  record.qos = row->qos;
+  record.gpu_types = hr__text_make(types);
   hr__picks_apply(sacct->reader->picks, &record);
   job->class_ = record.class_;
-  job->user = store_text(&sacct->texts, record.user);
-  job->tenant = store_text(&sacct->texts, record.tenant);
-  job->model = store_text(&sacct->texts, record.model);
-  job->queue = store_text(&sacct->texts, record.queue);
-  job->qos = store_text(&sacct->texts, row->qos);
-  job->types = store_text(&sacct->texts, (struct hr_text){types, strlen(types)});
-  bool valid = job->user != HR_NONE && job->tenant != HR_NONE && job->types != HR_NONE && job->model != HR_NONE &&
-               job->queue != HR_NONE && job->qos != HR_NONE && put_job(sacct, job, id);
-  return valid ? HR_OK : hr__reader_no_memory(sacct->reader);
+  bool valid = true;
+  for (size_t i = 0; i < N_TEXTS; i++) {
+    job->text[i] = store_text(&sacct->texts, *text_of(&record, i));
+    valid = valid && job->text[i] != HR_NONE;
+  }
+  return valid && put_job(sacct, job, id) ? HR_OK : hr__reader_no_memory(sacct->reader);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------------ */
@@ -333,10 +334,6 @@ static const char *const ignored[] = {"Admin",      "AdminComment", "AllocTRESRa
                                       "Suspended",  "SystemCPU",    "TotalCPU",        "UID",
                                       "UserCPU",    "WCKey",        "WorkDir",         NULL};
 
-static bool is_word(struct hr_text text, const char *word) {
-  return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
-}
-
 /* ---- Requests -------------------------------------------------------------------------------------- */
 
 struct request {
@@ -347,7 +344,7 @@ struct request {
 /* Parses the resource column `column` if it has a value and `tres` has no GPUs yet. Returns false and sets the fault
    if the value is invalid. */
 static bool read_tres(struct tres *tres, struct hr_text text, const char *column, struct hr__row_fault *fault) {
-  if (!text.length || tres->has_gpus || is_word(text, "(null)") || is_word(text, "Unknown")) return true;
+  if (!text.length || tres->has_gpus || hr__text_is(text, "(null)") || hr__text_is(text, "Unknown")) return true;
   struct tres before = *tres;
   *fault = (struct hr__row_fault){.line = fault->line, .column = column, .value = text};
   fault->fault = parse_tres(text, tres);
@@ -457,8 +454,7 @@ static const char *types_of(struct sacct_state *sacct, struct request *request) 
   struct hr_text type, profile;
   if (!request->job.gpus) return "";
   sacct->n_mixed += tres->mixed;
-  if (hr__split_mig_type((struct hr_text){tres->types, strlen(tres->types)}, &type, &profile))
-    split_instances(sacct, &request->job);
+  if (hr__split_mig_type(hr__text_make(tres->types), &type, &profile)) split_instances(sacct, &request->job);
   return tres->types;
 }
 
@@ -470,8 +466,9 @@ static bool read_limit(struct sacct_state *sacct, const struct sacct_row *row, i
   bool raw = !row->limit.length;
   struct hr_text text = raw ? row->limit_minutes : row->limit;
   *fault = (struct hr__row_fault){.line = fault->line, .column = raw ? "TimelimitRaw" : "Timelimit", .value = text};
-  sacct->n_partition_limits += is_word(text, "Partition_Limit");
-  if (!text.length || is_word(text, "UNLIMITED") || is_word(text, "Partition_Limit") || is_word(text, "INVALID"))
+  sacct->n_partition_limits += hr__text_is(text, "Partition_Limit");
+  if (!text.length || hr__text_is(text, "UNLIMITED") || hr__text_is(text, "Partition_Limit") ||
+      hr__text_is(text, "INVALID"))
     return true;
   uint64_t us = 0;
   const struct hr__number_rule minutes = {60 * (uint64_t)HR_SECOND_US, (uint64_t)HR_MAX_INPUT_US, false};
@@ -606,14 +603,9 @@ static enum hr_status add_job(const struct sacct_state *sacct, uint32_t number) 
   if (job->left_out) return hr__reader_leave_out(sacct->reader, job->left_out, job->line);
   struct hr_job_record record;
   hr_job_record_init(&record);
-  record.id = stored(&sacct->ids, number);
-  record.user = stored(&sacct->texts, job->user);
-  record.tenant = stored(&sacct->texts, job->tenant);
-  record.model = stored(&sacct->texts, job->model);
-  record.queue = stored(&sacct->texts, job->queue);
-  record.qos = stored(&sacct->texts, job->qos);
+  record.id = hr__text_stored(&sacct->ids, number);
+  for (size_t i = 0; i < N_TEXTS; i++) *text_of(&record, i) = hr__text_stored(&sacct->texts, job->text[i]);
   record.class_ = job->class_;
-  record.gpu_types = stored(&sacct->texts, job->types);
   record.submit_us = job->submit_us;
   record.recorded_start_us = job->start_us;
   record.work_us = job->work_us;
@@ -636,12 +628,11 @@ static enum hr_status fit_priorities(struct sacct_state *sacct) {
     if (!sacct->jobs[i].left_out && sacct->jobs[i].priority > highest) highest = sacct->jobs[i].priority;
   if (highest <= INT32_MAX) return HR_OK;
   sacct->priority_excess = highest - INT32_MAX;
-  enum hr_status status =
-      hr_notes_add(sacct->reader->notes,
-                   "the highest priority is %u: all priorities are reduced by %u, which keeps their "
-                   "differences",
-                   (unsigned)highest, (unsigned)sacct->priority_excess);
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(sacct->reader);
+  return hr__reader_noted(
+      sacct->reader, hr_notes_add(sacct->reader->notes,
+                                  "the highest priority is %u: all priorities are reduced by %u, which keeps their "
+                                  "differences",
+                                  (unsigned)highest, (unsigned)sacct->priority_excess));
 }
 
 static enum hr_status add_jobs(struct sacct_state *sacct) {

@@ -175,22 +175,9 @@ void hr__encode_byte(struct hr__encoder *encoder, char byte) {
   encoder->used++;
 }
 
-static char *put_digits(char *at, uint64_t value) {
-  char digits[HR__ENCODER_NUMBER_BYTES], *first = digits + sizeof digits;
-  do {
-    *--first = (char)('0' + value % 10);
-    value /= 10;
-  } while (value > 0);
-  size_t length = (size_t)(digits + sizeof digits - first);
-  memcpy(at, first, length);
-  return at + length;
-}
-
 void hr__encode_i64(struct hr__encoder *encoder, int64_t value) {
-  if (value < 0) hr__encode_byte(encoder, '-');
-  uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
-  char *at = room(encoder, HR__ENCODER_NUMBER_BYTES);
-  encoder->used += (size_t)(put_digits(at, magnitude) - at);
+  char *at = room(encoder, HR__NUMBER_BYTES);
+  encoder->used += (size_t)(hr__put_i64(at, value) - at);
 }
 
 uint64_t hr__encoder_count(const struct hr__encoder *encoder) {
@@ -446,7 +433,7 @@ struct swf_file {
 
 static bool is_count(const char *text) {
   int64_t number;
-  return hr__integer_parse((struct hr_text){text, strlen(text)}, &number) && number >= 0;
+  return hr__integer_parse(hr__text_make(text), &number) && number >= 0;
 }
 
 static struct numbering numbering_of(const struct hr_names *names) {

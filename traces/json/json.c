@@ -248,16 +248,18 @@ size_t hr__json_find(const char *text, const uint32_t *ordinals, size_t depth, b
   return (size_t)((at_key ? key : scan.at) - text);
 }
 
+static void move_past(struct hr__json_position *position, char byte) {
+  if (byte == '\n') {
+    position->line++;
+    position->column = 1;
+  } else {
+    position->column += hr__begins_character(byte);
+  }
+}
+
 struct hr__json_position hr__json_position(const char *text, size_t offset) {
   struct hr__json_position position = {1, 1};
-  for (size_t i = 0; i < offset; i++) {
-    if (text[i] == '\n') {
-      position.line++;
-      position.column = 1;
-    } else if (((unsigned char)text[i] & 0xc0) != 0x80) { /* continuation bytes of UTF-8 are not counted */
-      position.column++;
-    }
-  }
+  for (size_t i = 0; i < offset; i++) move_past(&position, text[i]);
   return position;
 }
 
@@ -285,20 +287,6 @@ static enum hr_status read_stream(FILE *stream, const char *path, char **text, s
   return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB, the limit for JSON files", path, LARGEST_MIB);
 }
 
-/* Returns the number of bytes of the UTF-8 character at `at`; 0 if it is invalid or NUL. RFC 3629 allows only the
-   shortest form, and no surrogates. */
-static size_t character_bytes(const unsigned char *at) {
-  if (at[0] == 0) return 0;
-  if (at[0] < 0x80) return 1;
-  size_t bytes = at[0] >= 0xc2 && at[0] < 0xe0 ? 2 : at[0] >= 0xe0 && at[0] < 0xf0 ? 3 : 4;
-  if (at[0] < 0xc2 || at[0] > 0xf4) return 0;
-  for (size_t i = 1; i < bytes; i++)
-    if ((at[i] & 0xc0) != 0x80) return 0;
-  bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
-  bool beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
-  return overlong || beyond ? 0 : bytes;
-}
-
 static enum hr_status check_file(const char *path, const char *text, size_t length, struct hr_error *error) {
   if (strspn(text, " \t\r\n") == length)
     return hr_fail(error, HR_BAD_INPUT, "%s: is empty; expected a JSON object {...}", path);
@@ -319,7 +307,7 @@ static enum hr_status check_characters(const char *path, const char *text, size_
                                        struct hr__json_position start, struct hr_error *error) {
   size_t bytes;
   for (size_t at = 0; at < length; at += bytes) {
-    bytes = character_bytes((const unsigned char *)text + at);
+    bytes = text[at] ? hr__utf8_length(text + at) : 0;
     if (bytes) continue;
     struct hr__json_position position = position_in_file(text, at, start);
     return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: byte 0x%02x is not valid UTF-8", path, position.line,
@@ -429,18 +417,13 @@ enum hr_status hr__json_file_read(const char *path, struct hr__json_file *file, 
   return status;
 }
 
-static enum hr_status copy_text(const char *path, const unsigned char *bytes, size_t length, char **text,
-                                struct hr_error *error) {
-  *text = strndup((const char *)bytes, length);
-  return *text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-}
-
 enum hr_status hr__json_file_copy(const char *path, const unsigned char *bytes, size_t length,
                                   struct hr__json_file *file, struct hr_error *error) {
   *file = (struct hr__json_file){0};
-  enum hr_status status = copy_text(path, bytes, length, &file->text, error);
-  if (status == HR_OK)
-    status = json_text_parse(path, file->text, length, (struct hr__json_position){1, 1}, &file->tree, error);
+  file->text = strndup((const char *)bytes, length);
+  if (!file->text) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  enum hr_status status =
+      json_text_parse(path, file->text, length, (struct hr__json_position){1, 1}, &file->tree, error);
   if (status != HR_OK) hr__json_file_finish(file);
   return status;
 }
@@ -572,13 +555,7 @@ static enum hr_status peek(struct stream *stream, char *c) {
 }
 
 static void advance(struct stream *stream) {
-  if (*stream->at == '\n') {
-    stream->place.line++;
-    stream->place.column = 1;
-  } else if (((unsigned char)*stream->at & 0xc0) != 0x80) { /* continuation bytes of UTF-8 are not counted */
-    stream->place.column++;
-  }
-  stream->at++;
+  move_past(&stream->place, *stream->at++);
 }
 
 static enum hr_status skip_blanks(struct stream *stream, char *c) {
@@ -656,13 +633,16 @@ static enum hr_status parse(struct stream *stream, cJSON **tree) {
                          stream->reader->error);
 }
 
+/* Parses a value and passes it to the schema; skips it if `item` is NULL. */
 static enum hr_status parse_item(struct stream *stream, struct hr__json_item *item) {
   cJSON *tree = NULL;
   enum hr_status status = cut_value(stream);
   if (status == HR_OK) status = parse(stream, &tree);
-  item->value = tree;
-  item->line = stream->begin.line;
-  if (status == HR_OK) status = stream->schema->on_item(stream->schema->self, item);
+  if (status == HR_OK && item) {
+    item->value = tree;
+    item->line = stream->begin.line;
+    status = stream->schema->on_item(stream->schema->self, item);
+  }
   cJSON_Delete(tree);
   return status;
 }
@@ -728,17 +708,8 @@ static enum hr_status read_item(struct stream *stream, const char *member, const
   return parse_item(stream, &item);
 }
 
-/* Skips a member that is not needed. It must be valid JSON, like the other members. */
-static enum hr_status skip_value(struct stream *stream) {
-  cJSON *tree = NULL;
-  enum hr_status status = cut_value(stream);
-  if (status == HR_OK) status = parse(stream, &tree);
-  cJSON_Delete(tree);
-  return status;
-}
-
 static enum hr_status read_member(struct stream *stream, const char *outer, const char *key, uint32_t index) {
-  (void)outer;
+  (void)outer, (void)index;
   const struct hr__json_schema *schema = stream->schema;
   char c;
   enum hr_status status = peek(stream, &c);
@@ -749,9 +720,7 @@ static enum hr_status read_member(struct stream *stream, const char *outer, cons
     stream->seen[i] = true;
     if (c == '[' || c == '{') return read_children(stream, schema->streamed[i], read_item);
   }
-  if (!schema->is_used || !schema->is_used(key)) return skip_value(stream);
-  struct hr__json_item item = {.member = key, .index = index};
-  return parse_item(stream, &item);
+  return parse_item(stream, NULL);
 }
 
 static enum hr_status read_all(struct stream *stream) {
@@ -799,7 +768,7 @@ bool hr__get_wrong(struct hr__json_get *get, const char *path, const cJSON *valu
   get->fault.column = path;
   get->fault.fault = fault;
   if (cJSON_IsString(value))
-    get->fault.value = (struct hr_text){value->valuestring, strlen(value->valuestring)};
+    get->fault.value = hr__text_make(value->valuestring);
   else if (cJSON_IsNumber(value))
     snprintf(get->value, sizeof get->value, "%.17g", value->valuedouble);
   else if (value)
@@ -808,7 +777,7 @@ bool hr__get_wrong(struct hr__json_get *get, const char *path, const cJSON *valu
              : cJSON_IsObject(value) ? "{...}"
              : cJSON_IsTrue(value)   ? "true"
                                      : "false");
-  if (!cJSON_IsString(value)) get->fault.value = (struct hr_text){get->value, strlen(get->value)};
+  if (!cJSON_IsString(value)) get->fault.value = hr__text_make(get->value);
   return false;
 }
 
@@ -818,7 +787,7 @@ bool hr__get_text(struct hr__json_get *get, const cJSON *object, const char *pat
   if (!value) return !required || hr__get_wrong(get, path, NULL, "missing");
   if (!cJSON_IsString(value)) return hr__get_wrong(get, path, value, "not a text");
   if (required && !*value->valuestring) return hr__get_wrong(get, path, NULL, "empty");
-  *text = (struct hr_text){value->valuestring, strlen(value->valuestring)};
+  *text = hr__text_make(value->valuestring);
   return true;
 }
 
@@ -849,12 +818,4 @@ bool hr__get_date(struct hr__json_get *get, const cJSON *object, const char *pat
   if (!text.length) return true;
   const char *fault = hr__value_read(&get->values, HR__INSTANT_OR_NONE, (uint64_t)HR_SECOND_US, text, us);
   return !fault || hr__get_wrong(get, path, hr__get_member(object, path), fault);
-}
-
-enum hr_status hr__get_note_clock(struct hr__json_get *get) {
-  enum hr__clock clock = get->values.clock;
-  get->reader->dated = clock == HR__CLOCK_LOCAL_DATES || clock == HR__CLOCK_ZONED_DATES;
-  if (clock != HR__CLOCK_LOCAL_DATES) return HR_OK;
-  enum hr_status status = hr_notes_add(get->reader->notes, "%s", HR__LOCAL_DATES_NOTE);
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(get->reader);
 }

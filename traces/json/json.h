@@ -100,11 +100,9 @@ struct hr__json_item {
 /* The members of a file to read, and the callback for items. */
 struct hr__json_schema {
   /* Members of the outermost object that are read item by item if they are lists or objects: at most 8,
-     NULL-terminated. If the outermost value is a list, its items are read one by one. */
+     NULL-terminated. Other members are only checked. If the outermost value is a list, its items are read one by one.
+   */
   const char *const *streamed;
-  /* returns true if another member is needed; the member is then one item. Members that are not needed are only
-     checked. NULL: no other member is needed */
-  bool (*is_used)(const char *member);
   /* receives each item; any result except HR_OK ends reading */
   enum hr_status (*on_item)(void *self, const struct hr__json_item *item);
   void *self; /* first argument of on_item */
@@ -142,8 +140,5 @@ bool hr__get_whole(struct hr__json_get *get, const cJSON *object, const char *pa
 bool hr__get_seconds(struct hr__json_get *get, const cJSON *object, const char *path, int64_t *us);
 /* Reads an instant from a text: a date, or a number of seconds. "None", "Unknown" and "" are treated as null. */
 bool hr__get_date(struct hr__json_get *get, const cJSON *object, const char *path, int64_t *us);
-/* Must be called after the last item. Sets reader->dated, and adds a note if dates have no zone. Returns HR_OK or
-   HR_NO_MEMORY. */
-enum hr_status hr__get_note_clock(struct hr__json_get *get);
 
 #endif

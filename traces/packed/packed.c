@@ -435,7 +435,7 @@ static enum hr_status read_names(struct unpacking *unpacking) {
     struct hr_job_record record;
     const char *tenant = owned->trace.tenants.text[i];
     hr_job_record_init(&record);
-    record.tenant = (struct hr_text){tenant, strlen(tenant)};
+    record.tenant = hr__text_make(tenant);
     const char *fault = hr_job_record_fault(&record);
     if (fault) return refuse(unpacking, fault);
   }
@@ -783,7 +783,7 @@ static enum hr_status refuse_unknown(const struct unpacking *unpacking) {
     return hr_fail(unpacking->error, HR_BAD_INPUT,
                    "%s: unknown or duplicate section '%s': use the program that packed the trace or a newer one, or "
                    "pack the trace again with this one",
-                   unpacking->path, hr__quote((struct hr_text){name, strlen(name)}, quoted));
+                   unpacking->path, hr__quote(hr__text_make(name), quoted));
   }
   return HR_OK;
 }

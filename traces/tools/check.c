@@ -8,6 +8,7 @@
 #include "base/containers.h"
 #include "base/text.h"
 #include "headroom/unstable/trace_tools.h"
+#include "traces/core/fields.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -90,58 +91,46 @@ static void check_rows_part(struct hr__check_state *checker) {
 struct field_fact {
   enum hr_finding_code code;
   const char *word;
-  uint32_t known; /* number of jobs that have the field */
+  enum hr__column_id column;
 };
 
-static uint32_t count_names(const uint32_t *column, uint32_t n) {
+/* Returns the number of jobs that have the field. */
+static uint32_t count_known(const struct hr_trace *trace, enum hr__column_id id) {
+  const struct hr__column_type *type = &hr__columns[id];
+  const uint64_t unknown = type->kind == HR__INSTANT ? (uint64_t)HR_UNKNOWN_US : type->unknown;
+  const void *column = hr__trace_column(trace, id);
   uint32_t known = 0;
-  for (uint32_t i = 0; column && i < n; i++) known += column[i] != HR_NONE;
-  return known;
-}
-
-static uint32_t count_times(const int64_t *column, uint32_t n) {
-  uint32_t known = 0;
-  for (uint32_t i = 0; column && i < n; i++) known += column[i] != HR_UNKNOWN_US;
-  return known;
-}
-
-static uint32_t count_bytes(const uint8_t *column, uint32_t n) {
-  uint32_t known = 0;
-  for (uint32_t i = 0; column && i < n; i++) known += column[i] != 0;
-  return known;
-}
-
-static uint32_t count_sizes(const uint64_t *column, uint32_t n) {
-  uint32_t known = 0;
-  for (uint32_t i = 0; column && i < n; i++) known += column[i] != 0;
+  for (uint32_t i = 0; column && i < trace->n_jobs; i++) {
+    uint64_t value = type->width == 1   ? ((const uint8_t *)column)[i]
+                     : type->width == 4 ? ((const uint32_t *)column)[i]
+                                        : ((const uint64_t *)column)[i];
+    known += value != unknown;
+  }
   return known;
 }
 
 static void report_missing(struct hr__check_state *checker, const struct field_fact *fact) {
-  uint32_t missing = checker->n - fact->known;
-  char text[HR__NUMBER_BYTES], share[HR__SHARE_BYTES];
-  const struct hr__check_subject where = {.count = missing, .of = checker->n, .job = HR_NONE};
-  if (fact->known == 0)
-    hr__check_add(checker, fact->code, HR_SEVERITY_NOTE, &where, "no job has a known %s", fact->word);
+  uint32_t missing = checker->n - count_known(checker->trace, fact->column);
+  if (missing == checker->n)
+    hr__check_add(checker, fact->code, HR_SEVERITY_NOTE,
+                  &(struct hr__check_subject){.count = missing, .of = checker->n, .job = HR_NONE},
+                  "no job has a known %s", fact->word);
   else if (missing)
-    hr__check_add(checker, fact->code, HR_SEVERITY_NOTE, &where, "%s job%s (%s) %s no known %s",
-                  hr__count_text(missing, text), hr__plural(missing),
-                  hr__check_share_text((double)missing / checker->n, share), missing == 1 ? "has" : "have", fact->word);
+    hr__check_add_jobs(checker, fact->code, HR__NEVER_WARN, missing, checker->n, HR_NONE, "", "%s no known %s",
+                       hr__counted(missing, "has", "have"), fact->word);
 }
 
 static void check_missing_part(struct hr__check_state *checker) {
-  const struct hr_trace *trace = checker->trace;
-  uint32_t n = checker->n;
-  const struct field_fact facts[] = {
-      {HR_FINDING_NO_USERS, "user", count_names(trace->user, n)},
-      {HR_FINDING_NO_TENANTS, "tenant", count_names(trace->tenant, n)},
-      {HR_FINDING_NO_CLASSES, "class", count_bytes(trace->class_, n)},
-      {HR_FINDING_NO_OUTCOMES, "outcome", count_bytes(trace->outcome, n)},
-      {HR_FINDING_NO_LIMITS, "limit", count_times(trace->limit_us, n)},
-      {HR_FINDING_NO_GPU_TYPES, "GPU type", count_names(trace->gpu_types, n)},
-      {HR_FINDING_NO_GPU_MEMORY, "GPU memory", count_sizes(trace->gpu_mem_mib, n)},
-      {HR_FINDING_NO_CHECKPOINTS, "checkpoint interval", count_times(trace->checkpoint_interval_us, n)},
-      {HR_FINDING_NO_RECORDED_STARTS, "start time", count_times(trace->recorded_start_us, n)}};
+  static const struct field_fact facts[] = {
+      {HR_FINDING_NO_USERS, "user", HR__COLUMN_USER},
+      {HR_FINDING_NO_TENANTS, "tenant", HR__COLUMN_TENANT},
+      {HR_FINDING_NO_CLASSES, "class", HR__COLUMN_CLASS},
+      {HR_FINDING_NO_OUTCOMES, "outcome", HR__COLUMN_OUTCOME},
+      {HR_FINDING_NO_LIMITS, "limit", HR__COLUMN_LIMIT},
+      {HR_FINDING_NO_GPU_TYPES, "GPU type", HR__COLUMN_GPU_TYPES},
+      {HR_FINDING_NO_GPU_MEMORY, "GPU memory", HR__COLUMN_GPU_MEM},
+      {HR_FINDING_NO_CHECKPOINTS, "checkpoint interval", HR__COLUMN_CHECKPOINT_INTERVAL},
+      {HR_FINDING_NO_RECORDED_STARTS, "start time", HR__COLUMN_RECORDED_START}};
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) report_missing(checker, &facts[i]);
 }
 
@@ -243,27 +232,21 @@ static const char *equal_fields(const struct hr_trace *trace) {
 
 static void report_rows(struct hr__check_state *checker, const struct copies *copies) {
   enum { MIN = 5 };
-  double share = copies->of ? (double)copies->rows / copies->of : 0;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  if (!copies->rows) return;
-  hr__check_add(
-      checker, HR_FINDING_DUPLICATE_ROWS, share >= 0.1 && copies->rows >= MIN ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-      &(struct hr__check_subject){.count = copies->rows, .of = copies->of, .job = copies->first_row},
-      "%s %s (%s of those of 10 min and more) %s the submit time, run time%s of another job under a different id",
-      hr__count_text(copies->rows, text), hr__counted(copies->rows, "job", "jobs"), hr__check_share_text(share, of),
-      hr__counted(copies->rows, "has", "have"), equal_fields(checker->trace));
+  if (copies->rows)
+    hr__check_add_jobs(checker, HR_FINDING_DUPLICATE_ROWS, copies->rows >= MIN ? 0.1 : HR__NEVER_WARN, copies->rows,
+                       copies->of, copies->first_row, " of those of 10 min and more",
+                       "%s the submit time, run time%s of another job under a different id",
+                       hr__counted(copies->rows, "has", "have"), equal_fields(checker->trace));
 }
 
 static void report_jobs(struct hr__check_state *checker, const struct copies *copies, double chance) {
   double share = (double)copies->jobs / copies->of;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], other[HR__SHARE_BYTES];
+  char other[HR__SHARE_BYTES];
   if (copies->of - copies->jobs < MIN_DISTINCT || share < 0.1 || share < 2 * chance) return;
-  hr__check_add(
-      checker, HR_FINDING_COPIED_JOBS, HR_SEVERITY_WARNING,
-      &(struct hr__check_subject){.count = copies->jobs, .of = copies->of, .job = copies->first_job},
-      "%s jobs (%s of those of 10 min and more) have the run time%s of an earlier one; about %s are expected by chance",
-      hr__count_text(copies->jobs, text), hr__check_share_text(share, of), equal_fields(checker->trace),
-      hr__check_share_text(chance, other));
+  hr__check_add_jobs(checker, HR_FINDING_COPIED_JOBS, HR__ALWAYS_WARN, copies->jobs, copies->of, copies->first_job,
+                     " of those of 10 min and more",
+                     "have the run time%s of an earlier one; about %s are expected by chance",
+                     equal_fields(checker->trace), hr__check_share_text(chance, other));
 }
 
 static void check_copies_part(struct hr__check_state *checker) {
@@ -647,6 +630,24 @@ void hr__check_add(struct hr__check_state *checker, enum hr_finding_code code, e
                                                              .of = where->of,
                                                              .line = where->line,
                                                              .job = {where->job}};
+}
+
+void hr__check_add_jobs(struct hr__check_state *checker, enum hr_finding_code code, double warn_from, uint32_t count,
+                        uint32_t of, uint32_t first, const char *of_what, const char *format, ...) {
+  double share = (double)count / of;
+  char number[HR__NUMBER_BYTES], percent[HR__SHARE_BYTES];
+  va_list arguments;
+  va_start(arguments, format);
+  char *rest = format_text(format, arguments);
+  va_end(arguments);
+  if (rest)
+    hr__check_add(checker, code, share >= warn_from ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                  &(struct hr__check_subject){.count = count, .of = of, .job = first}, "%s job%s (%s%s) %s",
+                  hr__count_text(count, number), hr__plural(count), hr__check_share_text(share, percent), of_what,
+                  rest);
+  else
+    checker->out_of_memory = true;
+  free(rest);
 }
 
 bool hr__pairs_sort(struct hr__job_value *pairs, size_t count) {

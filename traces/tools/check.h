@@ -4,6 +4,7 @@
 
 /* The parts of the trace check, and functions that several parts use: sorting pairs, adding findings. */
 
+#include "base/containers.h"
 #include "base/text.h"
 #include "headroom/unstable/trace_tools.h"
 
@@ -50,6 +51,19 @@ struct hr__check_subject {
    runs out, sets checker->out_of_memory. */
 void hr__check_add(struct hr__check_state *checker, enum hr_finding_code code, enum hr_severity severity,
                    const struct hr__check_subject *where, const char *format, ...) HR_PRINTF(5, 6);
+
+/* Shares from which a finding about some of several jobs is a warning. */
+#define HR__ALWAYS_WARN 0.0
+#define HR__NEVER_WARN 2.0
+/* Adds a finding about `count` of `of` jobs; `first` is one of them. Its text is "N jobs (P % of_what)" and the
+   formatted text. It is a warning if the share of the jobs is at least `warn_from`, otherwise a note. */
+void hr__check_add_jobs(struct hr__check_state *checker, enum hr_finding_code code, double warn_from, uint32_t count,
+                        uint32_t of, uint32_t first, const char *of_what, const char *format, ...) HR_PRINTF(8, 9);
+
+/* Returns how many pairs have a key below `key`. The pairs are sorted by key. */
+static inline uint32_t hr__check_count_below(const struct hr__job_value *pairs, uint32_t count, int64_t key) {
+  return hr__count_below(&pairs->key, sizeof *pairs, count, key);
+}
 
 enum { HR__SHARE_BYTES = 32 };
 /* Formats a share as a percentage: "1.9 %", "0.0022 %". `buffer` must have HR__SHARE_BYTES. Returns `buffer`. */

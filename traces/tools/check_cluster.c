@@ -48,16 +48,13 @@ struct sets {
   double *part;  /* [n_steps + 1] GPUs of jobs that use only a part of the step, averaged over the whole step */
 };
 
-static bool has_nodes(const struct sets *sets, uint32_t pool) {
-  return sets->checker->cluster->pools[pool].nodes > 0;
-}
-
 static uint32_t set_of_class(struct sets *sets, uint32_t class_) {
   if (sets->set_of[class_] != HR_NONE) return sets->set_of[class_];
   if (sets->count == MAX_SETS) return HR_NONE;
   uint8_t *draft = sets->row + (size_t)sets->count * sets->n_pools;
   for (uint32_t pool = 0; pool < sets->n_pools; pool++)
-    draft[pool] = has_nodes(sets, pool) && hr__accepts_pool(&sets->against->cluster.accepts, class_, pool);
+    draft[pool] = sets->checker->cluster->pools[pool].nodes > 0 &&
+                  hr__accepts_pool(&sets->against->cluster.accepts, class_, pool);
   uint32_t set = 0;
   while (set < sets->count && memcmp(sets->row + (size_t)set * sets->n_pools, draft, sets->n_pools) != 0) set++;
   sets->count += set == sets->count;
@@ -259,10 +256,6 @@ static void check_load(struct hr__check_state *checker, const struct cluster_com
 
 enum { MIN_JOBS = 20, LONG_WAIT_S = 600 };
 
-static int64_t start_of(const struct hr_trace *trace, uint32_t job) {
-  return trace->recorded_start_us[job];
-}
-
 /* Returns the starts of the jobs that waited, sorted; NULL if out of memory. Sets `*count` to the number of these jobs,
    and `*known` to the number of all jobs with a recorded start. The caller frees the list. */
 static struct hr__job_value *order_starts(const struct hr__check_state *checker, uint32_t *known, uint32_t *count) {
@@ -270,8 +263,9 @@ static struct hr__job_value *order_starts(const struct hr__check_state *checker,
   struct hr__job_value *starts = malloc(((size_t)checker->n + 1) * sizeof *starts);
   *known = *count = 0;
   for (uint32_t i = 0; starts && i < checker->n; i++) {
-    *known += start_of(trace, i) >= 0;
-    if (start_of(trace, i) > trace->submit_us[i]) starts[(*count)++] = (struct hr__job_value){start_of(trace, i), i};
+    *known += trace->recorded_start_us[i] >= 0;
+    if (trace->recorded_start_us[i] > trace->submit_us[i])
+      starts[(*count)++] = (struct hr__job_value){trace->recorded_start_us[i], i};
   }
   if (starts && hr__pairs_sort(starts, *count)) return starts;
   free(starts);
@@ -286,13 +280,12 @@ static void check_starts(struct hr__check_state *checker) {
     return;
   }
   uint32_t max = waited < MIN_JOBS ? 0 : hr__check_most_frequent(starts, waited, 0, &begin);
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], when[HR__NUMBER_BYTES];
+  char text[HR__NUMBER_BYTES], when[HR__NUMBER_BYTES];
   if (max >= MIN_JOBS && max >= known / 10)
-    hr__check_add(
-        checker, HR_FINDING_SIMULTANEOUS_STARTS, HR_SEVERITY_WARNING,
-        &(struct hr__check_subject){.count = max, .of = known, .job = hr__check_first_job(starts + begin, max)},
-        "%s jobs (%s) that had waited started at one instant, %s after the first submit", hr__count_text(max, text),
-        hr__check_share_text((double)max / known, of), hr__duration_text(hr__seconds(starts[begin].key), when));
+    hr__check_add_jobs(checker, HR_FINDING_SIMULTANEOUS_STARTS, HR__ALWAYS_WARN, max, known,
+                       hr__check_first_job(starts + begin, max), "",
+                       "that had waited started at one instant, %s after the first submit",
+                       hr__duration_text(hr__seconds(starts[begin].key), when));
   if (known >= MIN_JOBS && waited <= known / 100)
     hr__check_add(checker, HR_FINDING_NO_RECORDED_WAITS, HR_SEVERITY_NOTE,
                   &(struct hr__check_subject){.count = known - waited, .of = known, .job = HR_NONE},
@@ -329,7 +322,7 @@ static bool make_busy_gpus(const struct hr__check_state *checker, struct busy_gp
   *busy = (struct busy_gpus){.mark = malloc(((size_t)2 * checker->n + 1) * sizeof *busy->mark)};
   if (!busy->mark) return false;
   for (uint32_t i = 0; i < checker->n; i++) {
-    int64_t milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i}), start_us = start_of(trace, i);
+    int64_t milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i}), start_us = trace->recorded_start_us[i];
     if (start_us < 0 || milli == 0 || trace->work_us[i] == 0) continue;
     busy->mark[busy->n++] = (struct hr__job_value){start_us, milli};
     busy->mark[busy->n++] = (struct hr__job_value){start_us + trace->work_us[i], -milli};
@@ -341,22 +334,10 @@ static bool make_busy_gpus(const struct hr__check_state *checker, struct busy_gp
   return make_tree(busy);
 }
 
-/* Returns the number of marks at or before a time. */
-static uint32_t count_until(const struct busy_gpus *busy, int64_t time_us) {
-  uint32_t low = 0, high = busy->n;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (busy->mark[middle].key <= time_us)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /* Returns the maximum number of busy GPUs in [from_us, to_us), in thousandths. */
 static int64_t max_between(const struct busy_gpus *busy, int64_t from_us, int64_t to_us) {
-  uint32_t before = count_until(busy, from_us), until = count_until(busy, to_us - 1);
+  uint32_t before = hr__check_count_below(busy->mark, busy->n, from_us + 1);
+  uint32_t until = hr__check_count_below(busy->mark, busy->n, to_us);
   int64_t max = 0;
   size_t low = (size_t)busy->size + (before ? before - 1 : 0), high = (size_t)busy->size + until;
   for (; low < high; low /= 2, high /= 2) {
@@ -391,7 +372,7 @@ static void check_idle(struct hr__check_state *checker, const struct busy_gpus *
   const struct hr_trace *trace = checker->trace;
   uint32_t known = 0, count = 0, first = HR_NONE;
   for (uint32_t i = 0; i < checker->n; i++) {
-    int64_t start_us = start_of(trace, i), milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i});
+    int64_t start_us = trace->recorded_start_us[i], milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i});
     if (start_us < 0 || milli == 0) continue;
     known++;
     if (start_us - trace->submit_us[i] < LONG_WAIT_S * HR_SECOND_US || milli > capacity_milli / 2) continue;
@@ -399,12 +380,9 @@ static void check_idle(struct hr__check_state *checker, const struct busy_gpus *
     if (count++ == 0) first = i;
   }
   if (count < MIN_JOBS || count < known / SHARE) return;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__check_add(checker, HR_FINDING_WAITS_WITHOUT_CAUSE, HR_SEVERITY_WARNING,
-                &(struct hr__check_subject){.count = count, .of = known, .job = first},
-                "%s jobs (%s of those with a recorded start) waited 10 min or more although at least half of the "
-                "cluster's GPUs were idle during the whole wait",
-                hr__count_text(count, text), hr__check_share_text((double)count / known, of));
+  hr__check_add_jobs(
+      checker, HR_FINDING_WAITS_WITHOUT_CAUSE, HR__ALWAYS_WARN, count, known, first, " of those with a recorded start",
+      "waited 10 min or more although at least half of the cluster's GPUs were idle during the whole wait");
 }
 
 static void check_recorded_part(struct hr__check_state *checker) {
@@ -446,10 +424,6 @@ static bool find_refusals(const struct hr__check_state *checker, struct cluster_
 struct never_group {
   uint32_t count, first;
 };
-
-static void add(struct never_group *group, uint32_t job) {
-  if (group->count++ == 0) group->first = job;
-}
 
 /* Returns true if the job can never run because the cluster has none of the GPU types that it requests. */
 static bool is_of_type(const struct hr_trace *trace, const struct cluster_comparison *against, uint32_t job) {
@@ -506,7 +480,9 @@ static void check_fit(struct hr__check_state *checker, const struct cluster_comp
   }
   for (uint32_t i = 0; i < checker->n; i++) {
     if (against->refusal[i] == HR_REASON_NONE) continue;
-    add(is_of_type(trace, against, i) ? &lists[trace->gpu_types[i]] : &reasons[against->refusal[i]], i);
+    struct never_group *group =
+        is_of_type(trace, against, i) ? &lists[trace->gpu_types[i]] : &reasons[against->refusal[i]];
+    if (group->count++ == 0) group->first = i;
   }
   for (unsigned reason = 1; reason < REASONS; reason++)
     if (reasons[reason].count) report_reason(checker, (enum hr_reason)reason, &reasons[reason]);

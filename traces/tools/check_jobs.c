@@ -37,23 +37,10 @@ static bool find_grain(struct hr__check_state *checker) {
   return true;
 }
 
-/* Returns the number of values with a key below `key`. */
-static uint32_t count_below(const struct hr__job_value *values, uint32_t count, int64_t key) {
-  uint32_t low = 0, high = count;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (values[middle].key < key)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /* `begin` is the index of the first run time that equals the bound. Sets `*neighbours` to the number of jobs with a
    run time below the bound and at least 4/5 of it. Returns the mean number of these jobs per distinct run time. */
 static double mean_count_below(const struct hr__job_value *values, uint32_t begin, uint32_t *neighbours) {
-  uint32_t from = count_below(values, begin, values[begin].key / 5 * 4), distinct = 0;
+  uint32_t from = hr__check_count_below(values, begin, values[begin].key / 5 * 4), distinct = 0;
   *neighbours = begin - from;
   for (uint32_t i = from; i < begin; i++) distinct += i == from || values[i].key != values[i - 1].key;
   return distinct ? (double)*neighbours / distinct : 0;
@@ -74,13 +61,10 @@ static void check_clamp(struct hr__check_state *checker) {
   bool cut = count >= MIN && count >= TIMES * crowd && neighbours >= MIN_NEIGHBOURS && beyond <= n / 200;
   if (!cut || count > n / 2) return;
   checker->clamp_us = work[begin].key;
-  double share = (double)count / n;
-  char text[HR__NUMBER_BYTES], bound[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], last[HR__NUMBER_BYTES];
-  hr__check_add(
-      checker, HR_FINDING_CLAMPED_RUN_TIMES, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-      &(struct hr__check_subject){.count = count, .of = n, .job = hr__check_first_job(work + begin, count)},
-      "%s jobs (%s) ran for exactly %s, and %s ran longer; run times in the fifth below it have %.3g jobs on average",
-      hr__count_text(count, text), hr__check_share_text(share, of),
+  char bound[HR__NUMBER_BYTES], last[HR__NUMBER_BYTES];
+  hr__check_add_jobs(
+      checker, HR_FINDING_CLAMPED_RUN_TIMES, 0.01, count, n, hr__check_first_job(work + begin, count), "",
+      "ran for exactly %s, and %s ran longer; run times in the fifth below it have %.3g jobs on average",
       hr__duration_text(hr__seconds(work[begin].key), bound), beyond ? hr__count_text(beyond, last) : "none", crowd);
 }
 
@@ -93,12 +77,10 @@ static void check_constant(struct hr__check_state *checker) {
   uint32_t n = checker->n_work, begin, count = n >= MIN ? hr__check_most_frequent(checker->work, n, 0, &begin) : 0;
   checker->constant = n >= MIN && count >= n - n / 10;
   if (!checker->constant) return;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], value[HR__NUMBER_BYTES];
-  hr__check_add(
-      checker, HR_FINDING_CONSTANT_RUN_TIMES, n >= MANY ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-      &(struct hr__check_subject){.count = count, .of = n, .job = hr__check_first_job(checker->work + begin, count)},
-      "%s jobs (%s) ran for exactly %s", hr__count_text(count, text), hr__check_share_text((double)count / n, of),
-      hr__duration_text(hr__seconds(checker->work[begin].key), value));
+  char value[HR__NUMBER_BYTES];
+  hr__check_add_jobs(checker, HR_FINDING_CONSTANT_RUN_TIMES, n >= MANY ? HR__ALWAYS_WARN : HR__NEVER_WARN, count, n,
+                     hr__check_first_job(checker->work + begin, count), "", "ran for exactly %s",
+                     hr__duration_text(hr__seconds(checker->work[begin].key), value));
 }
 
 static uint32_t count_distinct(const struct hr__job_value *values, uint32_t count) {
@@ -127,12 +109,7 @@ static void check_rounded(struct hr__check_state *checker) {
 
 static void report_count(struct hr__check_state *checker, enum hr_finding_code code, double warn_from, uint32_t count,
                          uint32_t first, const char *what) {
-  double share = (double)count / checker->n;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  if (!count) return;
-  hr__check_add(checker, code, share >= warn_from ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-                &(struct hr__check_subject){.count = count, .of = checker->n, .job = first}, "%s job%s (%s) %s",
-                hr__count_text(count, text), hr__plural(count), hr__check_share_text(share, of), what);
+  if (count) hr__check_add_jobs(checker, code, warn_from, count, checker->n, first, "", "%s", what);
 }
 
 /* Reports run times of 0, below a second and above a year. Jobs that were cancelled before they ran are reported by
@@ -222,28 +199,14 @@ static void check_ratio(struct hr__check_state *checker, const struct limits *li
                 hr__count_text(same, text), hr__check_share_text((double)same / n, of), multiple);
 }
 
-static void check_beyond(struct hr__check_state *checker, const struct limits *limits) {
-  if (!limits->beyond) return;
-  double share = (double)limits->beyond / limits->known;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__check_add(checker, HR_FINDING_BEYOND_LIMIT, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-                &(struct hr__check_subject){.count = limits->beyond, .of = limits->known, .job = limits->first_beyond},
-                "%s job%s (%s of those with limits) ran longer than the limit, by more than %d s and 1 %%",
-                hr__count_text(limits->beyond, text), hr__plural(limits->beyond), hr__check_share_text(share, of),
-                GRACE_S);
-}
-
 static void check_one(struct hr__check_state *checker, const struct limits *limits) {
   uint32_t begin,
       count = limits->known < MIN_JOBS ? 0 : hr__check_most_frequent(limits->limit, limits->known, 0, &begin);
   if (limits->known < MIN_JOBS || count < limits->known / 2) return;
-  double share = (double)count / limits->known;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], value[HR__NUMBER_BYTES];
-  hr__check_add(checker, HR_FINDING_ONE_LIMIT, share >= 0.9 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-                &(struct hr__check_subject){
-                    .count = count, .of = limits->known, .job = hr__check_first_job(limits->limit + begin, count)},
-                "%s jobs (%s of those with limits) have the limit %s", hr__count_text(count, text),
-                hr__check_share_text(share, of), hr__duration_text(hr__seconds(limits->limit[begin].key), value));
+  char value[HR__NUMBER_BYTES];
+  hr__check_add_jobs(checker, HR_FINDING_ONE_LIMIT, 0.9, count, limits->known,
+                     hr__check_first_job(limits->limit + begin, count), " of those with limits", "have the limit %s",
+                     hr__duration_text(hr__seconds(limits->limit[begin].key), value));
 }
 
 /* ---- Deadlines ------------------------------------------------------------------------------------- */
@@ -256,13 +219,9 @@ static void check_deadlines(struct hr__check_state *checker) {
     known++;
     if (trace->deadline_us[i] < trace->submit_us[i] + trace->work_us[i] && late++ == 0) first = i;
   }
-  if (!late) return;
-  double share = (double)late / known;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__check_add(checker, HR_FINDING_IMPOSSIBLE_DEADLINES, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-                &(struct hr__check_subject){.count = late, .of = known, .job = first},
-                "%s job%s (%s of those with deadlines) cannot be complete in time even without waiting",
-                hr__count_text(late, text), hr__plural(late), hr__check_share_text(share, of));
+  if (late)
+    hr__check_add_jobs(checker, HR_FINDING_IMPOSSIBLE_DEADLINES, 0.01, late, known, first, " of those with deadlines",
+                       "cannot be complete in time even without waiting");
 }
 
 static void check_limits_part(struct hr__check_state *checker) {
@@ -270,7 +229,9 @@ static void check_limits_part(struct hr__check_state *checker) {
   if (!checker->trace->limit_us) return;
   struct limits limits;
   if (gather_limits(checker, &limits)) {
-    check_beyond(checker, &limits);
+    if (limits.beyond)
+      hr__check_add_jobs(checker, HR_FINDING_BEYOND_LIMIT, 0.01, limits.beyond, limits.known, limits.first_beyond,
+                         " of those with limits", "ran longer than the limit, by more than %d s and 1 %%", GRACE_S);
     if (!checker->constant) check_one(checker, &limits);
     check_ratio(checker, &limits);
   } else {
@@ -310,16 +271,13 @@ static void check_odd(struct hr__check_state *checker) {
     if (!fills_nodes(checker, gpus) && odd++ == 0) first = i;
   }
   if (!odd) return;
-  double share = (double)odd / several;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], size[HR__NUMBER_BYTES];
+  char size[HR__NUMBER_BYTES];
   bool many = several >= SIZES_MIN && odd >= several / SHARE;
-  hr__check_add(
-      checker, HR_FINDING_ODD_SIZES, many ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-      &(struct hr__check_subject){.count = odd, .of = several, .job = first},
-      "%s job%s (%s of those with several GPUs) request%s a number that neither divides nor is a multiple of %s, "
-      "the first one %s",
-      hr__count_text(odd, text), hr__plural(odd), hr__check_share_text(share, of), odd == 1 ? "s" : "",
-      checker->cluster ? "a node's GPUs" : "8, the usual node size", hr__count_text(trace->gpus[first], size));
+  hr__check_add_jobs(checker, HR_FINDING_ODD_SIZES, many ? HR__ALWAYS_WARN : HR__NEVER_WARN, odd, several, first,
+                     " of those with several GPUs",
+                     "request%s a number that neither divides nor is a multiple of %s, the first one %s",
+                     odd == 1 ? "s" : "", checker->cluster ? "a node's GPUs" : "8, the usual node size",
+                     hr__count_text(trace->gpus[first], size));
 }
 
 /* Reports that three of four jobs request one GPU, and that no job requests a fraction of a GPU. */
@@ -332,11 +290,8 @@ static void check_single(struct hr__check_state *checker) {
     single += trace->gpus[i] == 1;
   }
   if (trace->gpu_milli || trace->mig_profile || requesting < SIZES_MIN || single < requesting - requesting / 4) return;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__check_add(checker, HR_FINDING_ALL_SINGLE_GPU, HR_SEVERITY_NOTE,
-                &(struct hr__check_subject){.count = single, .of = requesting, .job = HR_NONE},
-                "%s jobs (%s of those with GPUs) request one whole GPU, and no job a fraction of one",
-                hr__count_text(single, text), hr__check_share_text((double)single / requesting, of));
+  hr__check_add_jobs(checker, HR_FINDING_ALL_SINGLE_GPU, HR__NEVER_WARN, single, requesting, HR_NONE,
+                     " of those with GPUs", "request one whole GPU, and no job a fraction of one");
 }
 
 static void check_none(struct hr__check_state *checker) {
@@ -344,12 +299,8 @@ static void check_none(struct hr__check_state *checker) {
   uint32_t without = 0, first = HR_NONE;
   for (uint32_t i = 0; i < checker->n; i++)
     if (trace->gpus[i] == 0 && without++ == 0) first = i;
-  if (!without) return;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__check_add(checker, HR_FINDING_WITHOUT_GPUS, without == checker->n ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-                &(struct hr__check_subject){.count = without, .of = checker->n, .job = first},
-                "%s job%s (%s) request%s no GPU", hr__count_text(without, text), hr__plural(without),
-                hr__check_share_text((double)without / checker->n, of), without == 1 ? "s" : "");
+  report_count(checker, HR_FINDING_WITHOUT_GPUS, 1, without, first,
+               without == 1 ? "requests no GPU" : "request no GPU");
 }
 
 static void check_sizes_part(struct hr__check_state *checker) {
@@ -393,35 +344,23 @@ static void check_equal_failures(struct hr__check_state *checker, const struct o
   uint32_t long_ones = n - from,
            count = long_ones < OUTCOMES_MIN ? 0 : hr__check_most_frequent(outcomes->failed, n, from, &begin);
   if (count < OUTCOMES_MIN || count < long_ones / 4 || checker->constant) return;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], time[HR__NUMBER_BYTES];
-  hr__check_add(checker, HR_FINDING_FAILURES_ALIKE, HR_SEVERITY_WARNING,
-                &(struct hr__check_subject){
-                    .count = count, .of = long_ones, .job = hr__check_first_job(outcomes->failed + begin, count)},
-                "%s jobs (%s of the failures after a minute and more) failed after exactly %s",
-                hr__count_text(count, text), hr__check_share_text((double)count / long_ones, of),
-                hr__duration_text(hr__seconds(outcomes->failed[begin].key), time));
+  char time[HR__NUMBER_BYTES];
+  hr__check_add_jobs(checker, HR_FINDING_FAILURES_ALIKE, HR__ALWAYS_WARN, count, long_ones,
+                     hr__check_first_job(outcomes->failed + begin, count), " of the failures after a minute and more",
+                     "failed after exactly %s", hr__duration_text(hr__seconds(outcomes->failed[begin].key), time));
 }
 
 static void check_failure_share(struct hr__check_state *checker, const struct outcomes *outcomes) {
   enum { OUTCOMES_MIN = 20 };
   uint32_t failed = outcomes->count[HR_OUTCOME_FAILED], known = checker->n - outcomes->count[HR_OUTCOME_UNKNOWN];
   if (failed < OUTCOMES_MIN || failed <= known / 2 || known <= checker->n / 2) return;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__check_add(
-      checker, HR_FINDING_MOSTLY_FAILED, HR_SEVERITY_NOTE,
-      &(struct hr__check_subject){.count = failed, .of = known, .job = hr__check_first_job(outcomes->failed, failed)},
-      "%s jobs (%s) failed", hr__count_text(failed, text), hr__check_share_text((double)failed / known, of));
+  hr__check_add_jobs(checker, HR_FINDING_MOSTLY_FAILED, HR__NEVER_WARN, failed, known,
+                     hr__check_first_job(outcomes->failed, failed), "", "failed");
 }
 
 static void check_never_ran(struct hr__check_state *checker, const struct outcomes *outcomes) {
-  if (!outcomes->never_ran) return;
-  double share = (double)outcomes->never_ran / checker->n;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__check_add(
-      checker, HR_FINDING_CANCELLED_UNRUN, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-      &(struct hr__check_subject){.count = outcomes->never_ran, .of = checker->n, .job = outcomes->first_never_ran},
-      "%s job%s (%s) %s cancelled before running", hr__count_text(outcomes->never_ran, text),
-      hr__plural(outcomes->never_ran), hr__check_share_text(share, of), outcomes->never_ran == 1 ? "was" : "were");
+  report_count(checker, HR_FINDING_CANCELLED_UNRUN, 0.01, outcomes->never_ran, outcomes->first_never_ran,
+               outcomes->never_ran == 1 ? "was cancelled before running" : "were cancelled before running");
 }
 
 static void check_outcomes_part(struct hr__check_state *checker) {
@@ -541,11 +480,10 @@ static void check_instant(struct hr__check_state *checker) {
     i = end;
   }
   if (max < MIN || max < total / SHARE) return;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], when[HR__NUMBER_BYTES];
-  hr__check_add(
-      checker, HR_FINDING_BURST, HR_SEVERITY_WARNING, &(struct hr__check_subject){.count = max, .of = total, .job = at},
-      "%s jobs (%s) are submitted at one instant, %s after the first", hr__count_text(max, text),
-      hr__check_share_text((double)max / total, of), hr__duration_text(hr__seconds(trace->submit_us[at]), when));
+  char when[HR__NUMBER_BYTES];
+  hr__check_add_jobs(checker, HR_FINDING_BURST, HR__ALWAYS_WARN, max, total, at, "",
+                     "are submitted at one instant, %s after the first",
+                     hr__duration_text(hr__seconds(trace->submit_us[at]), when));
 }
 
 /* ---- Arrivals: bursts: one hour -------------------------------------------------------------------- */
@@ -575,12 +513,10 @@ static void check_hour(struct hr__check_state *checker) {
   double mean = checker->span_us ? (double)checker->n * (double)HR__HOUR_US / (double)checker->span_us : 0;
   if (max < MIN || max < checker->n / SHARE || max < TIMES * mean) return;
   if (checker->trace->submit_us[first] == 0) return;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], when[HR__NUMBER_BYTES];
-  hr__check_add(checker, HR_FINDING_BURST, HR_SEVERITY_WARNING,
-                &(struct hr__check_subject){.count = max, .of = checker->n, .job = first},
-                "%s jobs (%s) are submitted within an hour, %s after the first; the mean is %.3g an hour",
-                hr__count_text(max, text), hr__check_share_text((double)max / checker->n, of),
-                hr__duration_text(hr__seconds(checker->trace->submit_us[first]), when), mean);
+  char when[HR__NUMBER_BYTES];
+  hr__check_add_jobs(checker, HR_FINDING_BURST, HR__ALWAYS_WARN, max, checker->n, first, "",
+                     "are submitted within an hour, %s after the first; the mean is %.3g an hour",
+                     hr__duration_text(hr__seconds(checker->trace->submit_us[first]), when), mean);
 }
 
 /* ---- Arrivals: rounding and length ----------------------------------------------------------------- */
@@ -656,23 +592,8 @@ static int64_t last_sunday(int64_t year, int month) {
    first of these jobs, or to the next later job if there are none. */
 static uint32_t count_hour(const struct hr_trace *trace, int64_t day, int hour, uint32_t *first) {
   int64_t from_us = day * HR__DAY_US + hour * HR__HOUR_US - trace->origin_us, to_us = from_us + HR__HOUR_US;
-  uint32_t begin = 0, end = trace->n_jobs;
-  for (uint32_t high = trace->n_jobs; begin < high;) {
-    uint32_t middle = begin + (high - begin) / 2;
-    if (trace->submit_us[middle] < from_us)
-      begin = middle + 1;
-    else
-      high = middle;
-  }
-  for (uint32_t low = begin; low < end;) {
-    uint32_t middle = low + (end - low) / 2;
-    if (trace->submit_us[middle] < to_us)
-      low = middle + 1;
-    else
-      end = middle;
-  }
-  *first = begin;
-  return end - begin;
+  *first = hr__count_below(trace->submit_us, sizeof *trace->submit_us, trace->n_jobs, from_us);
+  return hr__count_below(trace->submit_us, sizeof *trace->submit_us, trace->n_jobs, to_us) - *first;
 }
 
 /* Returns true if the whole day is between the first and the last submit. */
@@ -843,12 +764,10 @@ static void check_cut(struct hr__check_state *checker) {
     count++;
   }
   if (count < END_MIN || count < checker->n_work / END_SHARE) return;
-  char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], when[HR__NUMBER_BYTES];
-  hr__check_add(checker, HR_FINDING_CUT_AT_END, HR_SEVERITY_WARNING,
-                &(struct hr__check_subject){.count = count, .of = checker->n_work, .job = first},
-                "%s jobs (%s) end at the last instant of the trace, %s after the first submit",
-                hr__count_text(count, text), hr__check_share_text((double)count / checker->n_work, of),
-                hr__duration_text(hr__seconds(end_us), when));
+  char when[HR__NUMBER_BYTES];
+  hr__check_add_jobs(checker, HR_FINDING_CUT_AT_END, HR__ALWAYS_WARN, count, checker->n_work, first, "",
+                     "end at the last instant of the trace, %s after the first submit",
+                     hr__duration_text(hr__seconds(end_us), when));
 }
 
 /* ---- Arrivals: end: missing jobs ------------------------------------------------------------------- */
@@ -873,20 +792,9 @@ static bool gather_marks(const struct hr__check_state *checker, struct marks *ma
   return hr__pairs_sort(marks->begin, marks->n) && hr__pairs_sort(marks->end, marks->n);
 }
 
-static uint32_t count_until(const struct hr__job_value *times, uint32_t count, int64_t time_us) {
-  uint32_t low = 0, high = count;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (times[middle].key <= time_us)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 static uint32_t active_at(const struct marks *marks, int64_t time_us) {
-  return count_until(marks->begin, marks->n, time_us) - count_until(marks->end, marks->n, time_us);
+  return hr__check_count_below(marks->begin, marks->n, time_us + 1) -
+         hr__check_count_below(marks->end, marks->n, time_us + 1);
 }
 
 /* Reports that jobs which were still running at the end are missing from the trace. First, the minimum number of

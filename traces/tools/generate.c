@@ -75,7 +75,7 @@ static void choose_gpu_counts(struct generation *work) {
 }
 
 /* Initializes the state of a generation. The parameters in `g` must be valid and must outlive `work`. If HR_OK is
-   returned, the caller must call finish_generation(). Returns HR_BAD_INPUT if the arrivals would take more than 300
+   returned, the caller must free `user_cumulated`. Returns HR_BAD_INPUT if the arrivals would take more than 300
    years, or HR_NO_MEMORY. */
 static enum hr_status begin_generation(struct generation *work, const struct hr_generator *g, struct hr_error *error) {
   *work = (struct generation){.g = g};
@@ -91,10 +91,6 @@ static enum hr_status begin_generation(struct generation *work, const struct hr_
   for (uint32_t user = 0; user < g->users; user++) work->user_cumulated[user] = sum += 1.0 / (user + 1);
   hr__stream_init(&work->arrivals, g->seed, HR__PURPOSE_ARRIVAL, 0, 0);
   return HR_OK;
-}
-
-static void finish_generation(struct generation *work) {
-  free(work->user_cumulated);
 }
 
 /* ---- Draws ----------------------------------------------------------------------------------------- */
@@ -299,7 +295,7 @@ enum hr_status hr_generate(const struct hr_generator *generator, const char *pat
   status = begin_generation(&work, generator, error);
   if (status != HR_OK) return status;
   status = job_by_job ? write_rows(&work, path, error) : write_via_builder(&work, path, error);
-  finish_generation(&work);
+  free(work.user_cumulated);
   return status;
 }
 
@@ -481,25 +477,13 @@ static bool add(struct draw *draw, uint32_t job, int64_t submit_us) {
   return true;
 }
 
-/* Returns the first job that is submitted at or after `from_us`. */
-static uint32_t first_job_from(const struct hr_trace *trace, int64_t from_us) {
-  uint32_t low = 0, high = trace->n_jobs;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (trace->submit_us[middle] < from_us)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 static bool add_block(struct draw *draw, uint32_t block, uint32_t position, uint32_t layer) {
   const struct hr_workload_cut *cut = &draw->cut;
   const struct hr_trace *trace = draw->trace;
   int64_t begin_us = cut->start_us + block * cut->block_us, end_us = begin_us + cut->block_us;
   int64_t shift_us = ((int64_t)position - block) * cut->block_us;
-  for (uint32_t job = first_job_from(trace, begin_us); job < trace->n_jobs && trace->submit_us[job] < end_us; job++) {
+  uint32_t job = hr__count_below(trace->submit_us, sizeof *trace->submit_us, trace->n_jobs, begin_us);
+  for (; job < trace->n_jobs && trace->submit_us[job] < end_us; job++) {
     int64_t submit_us = trace->submit_us[job] + shift_us;
     if (submit_us >= cut->length_us) break;
     if (submit_us >= 0 && is_kept(draw, job, position, layer) && !add(draw, job, submit_us)) return false;

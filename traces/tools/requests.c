@@ -74,11 +74,6 @@ static enum hr_status no_memory(const struct request_reader *reader) {
   return hr_fail(reader->error, HR_NO_MEMORY, "%s: out of memory", reader->path);
 }
 
-static struct hr_text without_end(struct hr_text line) {
-  while (line.length && (line.at[line.length - 1] == '\n' || line.at[line.length - 1] == '\r')) line.length--;
-  return line;
-}
-
 /* Finds the position of a column; HR_NONE if it is missing. A column that occurs twice is an error. */
 static enum hr_status find_column(const struct request_reader *reader, const struct request_row *row, const char *name,
                                   uint32_t *place) {
@@ -86,7 +81,7 @@ static enum hr_status find_column(const struct request_reader *reader, const str
   for (uint32_t position = 0;; position++) {
     const struct hr_text text = field_at(row, position);
     if (!text.at) return HR_OK;
-    if (text.length != strlen(name) || memcmp(text.at, name, text.length) != 0) continue;
+    if (!hr__text_is(text, name)) continue;
     if (*place != HR_NONE)
       return hr_fail(reader->error, HR_BAD_INPUT, "%s:%" PRIu64 ": column '%s' is in the header twice", reader->path,
                      reader->line, name);
@@ -190,7 +185,7 @@ static enum hr_status read_lines(struct request_reader *reader) {
     enum hr_status status = hr__input_line(reader->input, &line, reader->error);
     if (status != HR_OK || !line.at) return status;
     if (memchr(line.at, '"', line.length)) return read_quoted(reader, line);
-    const struct request_row row = {.line = without_end(line)};
+    const struct request_row row = {.line = hr__without_end(line)};
     if (row.line.length) status = read_row(reader, &row, hr__input_line_number(reader->input));
     if (status != HR_OK) return status;
   }

@@ -400,20 +400,24 @@ static double mean_of(const double *counts, size_t n) {
   return sum / (double)n;
 }
 
-/* Returns the index of dispersion: variance / mean. */
+static double squares_about(const double *values, size_t n, double mean) {
+  double squares = 0;
+  for (size_t i = 0; i < n; i++) squares += (values[i] - mean) * (values[i] - mean);
+  return squares;
+}
+
+/* The index of dispersion: variance / mean. */
 static double dispersion_of(const double *counts, size_t n) {
-  double mean = n ? mean_of(counts, n) : 0, squares = 0;
+  double mean = n ? mean_of(counts, n) : 0;
   if (n < 2 || mean <= 0) return UNKNOWN;
-  for (size_t i = 0; i < n; i++) squares += (counts[i] - mean) * (counts[i] - mean);
-  return squares / (double)(n - 1) / mean;
+  return squares_about(counts, n, mean) / (double)(n - 1) / mean;
 }
 
 /* Returns the correlation of counts with the counts `lag` entries later. Returns NaN if there are fewer than 2 * lag
    counts, or if all counts are equal. */
 static double autocorrelation(const double *counts, size_t n, size_t lag) {
   if (n < 2 * lag) return UNKNOWN;
-  double mean = mean_of(counts, n), squares = 0, products = 0;
-  for (size_t i = 0; i < n; i++) squares += (counts[i] - mean) * (counts[i] - mean);
+  double mean = mean_of(counts, n), squares = squares_about(counts, n, mean), products = 0;
   for (size_t i = 0; i + lag < n; i++) products += (counts[i] - mean) * (counts[i + lag] - mean);
   return squares > 0 ? products / squares : UNKNOWN;
 }
@@ -459,8 +463,6 @@ static bool add_arrivals(struct hr_trace_stats *stats) {
 
 /* The next three sections compute the distribution of jobs and GPU time over users and tenants, and the correlation
    of run time with size and user. */
-
-#define SHARES_UNKNOWN ((double)NAN)
 
 const char *hr__concentrated_name(enum hr__concentrated what) {
   static const char *const names[HR__N_CONCENTRATED] = {"jobs_by_user", "gpu_hours_by_user", "gpu_hours_by_tenant",
@@ -548,7 +550,7 @@ static double correlation(const double *first, const double *other, size_t count
     b += (other[i] - mean) * (other[i] - mean);
     both += (first[i] - mean) * (other[i] - mean);
   }
-  return a > 0 && b > 0 ? both / sqrt(a * b) : SHARES_UNKNOWN;
+  return a > 0 && b > 0 ? both / sqrt(a * b) : UNKNOWN;
 }
 
 static bool correlate_sizes(struct hr_trace_stats *stats) {
@@ -592,13 +594,13 @@ static double explained(const struct hr_trace *trace, const struct user_run_time
     all += (value - mean) * (value - mean);
     within += (value - own) * (value - own);
   }
-  if (parties < 2 || jobs <= parties || all <= 0) return SHARES_UNKNOWN;
+  if (parties < 2 || jobs <= parties || all <= 0) return UNKNOWN;
   return 1 - within / (double)(jobs - parties) / (all / (double)(jobs - 1));
 }
 
 static bool explain_by_user(struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;
-  stats->user_in_run_time = SHARES_UNKNOWN;
+  stats->user_in_run_time = UNKNOWN;
   if (!trace->user) return true;
   struct user_run_times *users = calloc((size_t)trace->users.count + 1, sizeof *users);
   uint64_t jobs = 0;
@@ -615,10 +617,6 @@ static bool explain_by_user(struct hr_trace_stats *stats) {
   if (jobs) stats->user_in_run_time = explained(trace, users, jobs, sum / (double)jobs);
   free(users);
   return true;
-}
-
-static bool add_correlation(struct hr_trace_stats *stats) {
-  return correlate_sizes(stats) && explain_by_user(stats);
 }
 
 /* ---- Groups ---------------------------------------------------------------------------------------- */
@@ -799,7 +797,7 @@ enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace
   *stats = created;
   if (created) created->trace = trace;
   if (created && fill_values(created) && group_jobs(created) && add_arrivals(created) && add_concentration(created) &&
-      add_correlation(created)) {
+      correlate_sizes(created) && explain_by_user(created)) {
     fill_sums(created);
     return HR_OK;
   }

@@ -39,9 +39,9 @@ struct window_cut {
 
 /* ---- Cutting: names -------------------------------------------------------------------------------- */
 
-static bool is_listed(const struct hr_name_list *list, const char *text, size_t length) {
+static bool is_listed(const struct hr_name_list *list, struct hr_text text) {
   for (size_t i = 0; i < list->count; i++)
-    if (strlen(list->text[i]) == length && memcmp(list->text[i], text, length) == 0) return true;
+    if (hr__text_is(text, list->text[i])) return true;
   return false;
 }
 
@@ -49,7 +49,7 @@ static bool is_listed(const struct hr_name_list *list, const char *text, size_t 
 static bool has_listed(const struct hr_name_list *list, const char *items) {
   for (;;) {
     size_t length = strcspn(items, "|");
-    if (is_listed(list, items, length)) return true;
+    if (is_listed(list, (struct hr_text){items, length})) return true;
     if (items[length] == '\0') return false;
     items += length + 1;
   }
@@ -78,8 +78,7 @@ static enum hr_status choose(const struct hr_trace *trace, const char *what, con
   *selected = calloc((size_t)names->count + 1, sizeof **selected);
   if (!*selected) return hr__rebuild_no_memory(trace, error);
   for (uint32_t i = 0; i < names->count; i++)
-    (*selected)[i] =
-        is_list ? has_listed(list, names->text[i]) : is_listed(list, names->text[i], strlen(names->text[i]));
+    (*selected)[i] = is_list ? has_listed(list, names->text[i]) : is_listed(list, hr__text_make(names->text[i]));
   return HR_OK;
 }
 
@@ -599,9 +598,8 @@ static bool set_before(struct text_buffer *buffer, const char *label, struct hr_
 static void merge_tenant(const struct hr_merge_spec *spec, struct hr_text *tenant) {
   for (size_t i = 0; i < spec->n_tenants; i++)
     for (size_t j = 0; j < spec->tenants[i].from.count; j++) {
-      const char *from = spec->tenants[i].from.text[j];
-      if (strlen(from) != tenant->length || memcmp(from, tenant->at, tenant->length) != 0) continue;
-      *tenant = (struct hr_text){spec->tenants[i].to, strlen(spec->tenants[i].to)};
+      if (!hr__text_is(*tenant, spec->tenants[i].from.text[j])) continue;
+      *tenant = hr__text_make(spec->tenants[i].to);
       return;
     }
 }
@@ -796,9 +794,7 @@ static enum hr_status hash_names(struct anonymise *anonymise, const char *kind, 
 }
 
 static struct hr_text hashed_name(const struct hr__name_table *hashed, const uint32_t *column, uint32_t job) {
-  uint32_t name = column ? column[job] : HR_NONE;
-  if (name == HR_NONE) return (struct hr_text){NULL, 0};
-  return (struct hr_text){hashed->text[name], hashed->length[name]};
+  return hr__text_stored(hashed, column ? column[job] : HR_NONE);
 }
 
 /* ---- Pseudonyms: times ----------------------------------------------------------------------------- */

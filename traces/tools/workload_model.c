@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "headroom/unstable/trace_tools.h"
+#include "traces/core/fields.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sort_double.h>
@@ -489,18 +490,21 @@ const double hr_workload_model_run_p[HR_WORKLOAD_MODEL_RUN_KNOTS] = {
 const double hr_workload_model_limit_p[HR_WORKLOAD_MODEL_LIMIT_KNOTS] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 1};
 const double hr_workload_model_stratum_ends[HR_WORKLOAD_MODEL_STRATA] = {0.2, 0.4, 0.6, 0.8, 0.95, 1};
 
+/* Returns the last index below `last` whose value is at most `at`; 0 if no value is. The values are sorted. */
+static uint32_t last_until(const double *values, uint32_t last, double at) {
+  uint32_t low = 0, high = last;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    *(values[middle] <= at ? &low : &high) = middle;
+  }
+  return low;
+}
+
 /* Returns the last knot at or below `p`. `*part` is the position of `p` between this knot and the next one, from 0
    to 1. */
 static uint32_t knot_below(const double *knots, uint32_t n_knots, double p, double *part) {
-  uint32_t low = 0, high = n_knots - 1;
-  while (high - low > 1) {
-    uint32_t middle = low + (high - low) / 2;
-    if (knots[middle] <= p)
-      low = middle;
-    else
-      high = middle;
-  }
-  *part = fmin(1, fmax(0, (p - knots[low]) / (knots[high] - knots[low])));
+  uint32_t low = last_until(knots, n_knots - 1, p);
+  *part = fmin(1, fmax(0, (p - knots[low]) / (knots[low + 1] - knots[low])));
   return low;
 }
 
@@ -613,17 +617,11 @@ static void draw_finish(struct model_draw *draw) {
 /* Returns the time in seconds until which `mass` jobs are expected, at a tempo of 1; HUGE_VAL if the model has no
    arrivals or the time is too large. */
 static double draw_time_s(const struct model_draw *draw, double mass) {
-  uint32_t n_hours = draw->model->n_weeks * WEEK_HOURS, low = 0, high = n_hours;
+  uint32_t n_hours = draw->model->n_weeks * WEEK_HOURS;
   double all = draw->by_hour[n_hours], rounds = all > 0 ? floor(mass / all) : HUGE_VAL, left = mass - rounds * all;
   if (!(rounds < 1e12)) return HUGE_VAL;
-  while (high - low > 1) {
-    uint32_t middle = low + (high - low) / 2;
-    if (draw->by_hour[middle] <= left)
-      low = middle;
-    else
-      high = middle;
-  }
-  double expected = draw->by_hour[high] - draw->by_hour[low];
+  uint32_t low = last_until(draw->by_hour, n_hours, left);
+  double expected = draw->by_hour[low + 1] - draw->by_hour[low];
   double part = expected > 0 ? fmin(1, fmax(0, (left - draw->by_hour[low]) / expected)) : 0;
   return 3600 * (rounds * n_hours + low + part);
 }
@@ -735,7 +733,7 @@ static enum hr_status add_job(struct hr_trace_builder *builder, uint32_t number,
   record.cpu_milli = request->cpu_milli;
   record.mem_mib = request->mem_mib;
   record.gpu_milli = request->gpu_milli;
-  if (request->gpu_type) record.gpu_types = (struct hr_text){request->gpu_type, strlen(request->gpu_type)};
+  if (request->gpu_type) record.gpu_types = hr__text_make(request->gpu_type);
   record.class_ = request->class_;
   record.outcome = (uint8_t)job->outcome;
   /* the line that the job would have in a CSV file with a header */

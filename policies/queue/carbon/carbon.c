@@ -521,11 +521,12 @@ static void set_averages(struct hr__carbon *carbon, const struct hr_policy_env *
 static bool set_columns(struct hr__carbon *carbon, const struct hr_policy_env *env) {
   uint32_t n = env->jobs->n_jobs;
   if (!HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->due_us, n) || !HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->next, n) ||
-      !HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->previous, n) || !HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->held, n) ||
-      !HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->pool, n))
+      !HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->previous, n) ||
+      !HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->held, n) || !HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->pool, n))
     return false;
   if (!interrupts(carbon)) return true;
-  return HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->slots, n) && HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->forced_us, n) &&
+  return HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->slots, n) &&
+         HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->forced_us, n) &&
          HR__ARENA_ARRAY_BY_JOB(env->arena, carbon->since_us, n);
 }
 
