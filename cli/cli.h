@@ -43,14 +43,15 @@ enum option_kind {
   OPTION_REAL   /* double */
 };
 
+/* The rows of tables list the members in this order. */
 struct option {
   const char *name; /* without "--"; NULL ends the table */
-  char letter;      /* short form; 0: the option has none */
   enum option_kind kind;
   size_t offset;     /* of the value in the verb's struct of arguments */
   const char *value; /* name of the value in the help; NULL for a flag */
   const char *help;
   double min, max; /* bounds of numbers, inclusive */
+  char letter;     /* short form; 0: the option has none */
 };
 
 /* A list of texts borrowed from the command line; at[count] is NULL unless the list is empty. */
@@ -256,75 +257,51 @@ void input_share_catalog(const struct hr_catalog *catalog);
 
 /* Options for reading a trace. Verbs without a scenario use them too. */
 #define TRACE_OPTIONS(args)                                                                                            \
-  {.name = "format",                                                                                                   \
-   .kind = OPTION_TEXT,                                                                                                \
-   .offset = INPUT_OPTION(args, format),                                                                               \
-   .value = "FORMAT",                                                                                                  \
-   .help = "format of the trace (see 'headroom list formats'); auto: recognised by content"},                          \
-      {.name = "map",                                                                                                  \
-       .kind = OPTION_TEXT,                                                                                            \
-       .offset = INPUT_OPTION(args, map),                                                                              \
-       .value = "FIELD=COLUMN,...",                                                                                    \
-       .help =                                                                                                         \
-           "columns of the trace, e.g. submit=arrival_s,duration=service_sec,gpus=gpu_count for CSV, or class=QOS"},   \
-      {.name = "class",                                                                                                \
-       .kind = OPTION_LIST,                                                                                            \
-       .offset = INPUT_OPTION(args, classes),                                                                          \
-       .value = "CLASS=COLUMN~PATTERN",                                                                                \
-       .help = "class of the jobs in which COLUMN matches a regular expression, e.g. 'interactive=JobName~^jupyter'; " \
-               "may be repeated"},                                                                                     \
-      {.name = "tenant-by",                                                                                            \
-       .kind = OPTION_LIST,                                                                                            \
-       .offset = INPUT_OPTION(args, tenants),                                                                          \
-       .value = "TENANT=COLUMN~PATTERN",                                                                               \
-       .help = "tenant of the jobs in which COLUMN matches a regular expression; may be repeated"},                    \
+  {"format", OPTION_TEXT, INPUT_OPTION(args, format), "FORMAT",                                                        \
+   "format of the trace (see 'headroom list formats'); auto: recognised by content"},                                  \
+      {"map", OPTION_TEXT, INPUT_OPTION(args, map), "FIELD=COLUMN,...",                                                \
+       "columns of the trace, e.g. submit=arrival_s,duration=service_sec,gpus=gpu_count for CSV, or class=QOS"},       \
+      {"class", OPTION_LIST, INPUT_OPTION(args, classes), "CLASS=COLUMN~PATTERN",                                      \
+       "class of the jobs in which COLUMN matches a regular expression, e.g. 'interactive=JobName~^jupyter'; may be "  \
+       "repeated"},                                                                                                    \
+      {"tenant-by", OPTION_LIST, INPUT_OPTION(args, tenants), "TENANT=COLUMN~PATTERN",                                 \
+       "tenant of the jobs in which COLUMN matches a regular expression; may be repeated"},                            \
   {                                                                                                                    \
-    .name = "lenient", .kind = OPTION_FLAG, .offset = INPUT_OPTION(args, lenient),                                     \
-    .help = "skip bad rows of the trace and list them by reason, instead of failing at the first one"                  \
+    "lenient", OPTION_FLAG, INPUT_OPTION(args, lenient), NULL,                                                         \
+        "skip bad rows of the trace and list them by reason, instead of failing at the first one"                      \
   }
 
 #define INPUT_OPTIONS(args)                                                                                            \
-  {.name = "trace",                                                                                                    \
-   .kind = OPTION_TEXT,                                                                                                \
-   .offset = INPUT_OPTION(args, trace),                                                                                \
-   .value = "FILE",                                                                                                    \
-   .help = "the trace to replay, instead of the scenario's: plain, gzip or zstd; '-' for standard input"},             \
+  {"trace", OPTION_TEXT, INPUT_OPTION(args, trace), "FILE",                                                            \
+   "the trace to replay, instead of the scenario's: plain, gzip or zstd; '-' for standard input"},                     \
       TRACE_OPTIONS(args),                                                                                             \
-      {.name = "policy",                                                                                               \
-       .kind = OPTION_TEXT,                                                                                            \
-       .offset = INPUT_OPTION(args, policy),                                                                           \
-       .value = "NAME[:KEY=VALUE,...]",                                                                                \
-       .help = "the policy and its parameters (see 'headroom list policies'), e.g. queue:order=sjf,backfill=easy"},    \
-      {.name = "set",                                                                                                  \
-       .kind = OPTION_LIST,                                                                                            \
-       .offset = INPUT_OPTION(args, set),                                                                              \
-       .value = "PATH=VALUE",                                                                                          \
-       .help = "set a key of the scenario, e.g. cluster.pools.0.nodes=56; may be repeated"},                           \
+      {"policy", OPTION_TEXT, INPUT_OPTION(args, policy), "NAME[:KEY=VALUE,...]",                                      \
+       "the policy and its parameters (see 'headroom list policies'), e.g. queue:order=sjf,backfill=easy"},            \
+      {"set", OPTION_LIST, INPUT_OPTION(args, set), "PATH=VALUE",                                                      \
+       "set a key of the scenario, e.g. cluster.pools.0.nodes=56; may be repeated"},                                   \
   {                                                                                                                    \
-    .name = "seed", .kind = OPTION_TEXT, .offset = INPUT_OPTION(args, seed), .value = "N",                             \
-    .help = "random seed, 0 to 2^64-1, instead of the scenario's"                                                      \
+    "seed", OPTION_TEXT, INPUT_OPTION(args, seed), "N", "random seed, 0 to 2^64-1, instead of the scenario's"          \
   }
 
 /* Options of most verbs. The verb's struct of arguments, `struct args`, must have the members `bool quiet` and
    `uint64_t threads` (0: not set). */
 #define QUIET_OPTION(args)                                                                                             \
   {                                                                                                                    \
-    .name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = offsetof(struct args, quiet),                       \
-    .help = "print no table, notes or progress bar; errors are still printed"                                          \
+    "quiet", OPTION_FLAG, offsetof(struct args, quiet), NULL,                                                          \
+        "print no table, notes or progress bar; errors are still printed", .letter = 'q'                               \
   }
 #define THREADS_OPTION(args)                                                                                           \
   {                                                                                                                    \
-    .name = "threads", .kind = OPTION_WHOLE, .offset = offsetof(struct args, threads), .value = "N",                   \
-    .help = "number of parallel runs (default: number of processors); does not change results", .min = 1,              \
-    .max = HR_MAX_THREADS                                                                                              \
+    "threads", OPTION_WHOLE, offsetof(struct args, threads), "N",                                                      \
+        "number of parallel runs (default: number of processors); does not change results", 1, HR_MAX_THREADS          \
   }
 /* The same for verbs whose runs are shared by the ranks of an MPI job. */
 #define RANK_THREADS_OPTION(args)                                                                                      \
   {                                                                                                                    \
-    .name = "threads", .kind = OPTION_WHOLE, .offset = offsetof(struct args, threads), .value = "N",                   \
-    .help = "number of parallel runs (default: number of processors; under mpirun per rank, default: 1); does not "    \
-            "change results",                                                                                          \
-    .min = 1, .max = HR_MAX_THREADS                                                                                    \
+    "threads", OPTION_WHOLE, offsetof(struct args, threads), "N",                                                      \
+        "number of parallel runs (default: number of processors; under mpirun per rank, default: 1); does not change " \
+        "results",                                                                                                     \
+        1, HR_MAX_THREADS                                                                                              \
   }
 
 /* The input of a run: scenario and trace. */
@@ -427,13 +404,13 @@ struct page_args {
 /* Rows of an option table. `place` is the offset of a struct page_args. */
 #define REPORT_OPTION(place)                                                                                           \
   {                                                                                                                    \
-    .name = "report", .kind = OPTION_TEXT, .offset = (place) + offsetof(struct page_args, report), .value = "FILE",    \
-    .help = "write an HTML report: one file that needs no network"                                                     \
+    "report", OPTION_TEXT, (place) + offsetof(struct page_args, report), "FILE",                                       \
+        "write an HTML report: one file that needs no network"                                                         \
   }
 #define BASELINE_OPTION(place)                                                                                         \
   {                                                                                                                    \
-    .name = "baseline", .kind = OPTION_TEXT, .offset = (place) + offsetof(struct page_args, baseline),                 \
-    .value = "FILE", .help = "JSON summary of another run, to compare with in the report"                              \
+    "baseline", OPTION_TEXT, (place) + offsetof(struct page_args, baseline), "FILE",                                   \
+        "JSON summary of another run, to compare with in the report"                                                   \
   }
 
 /* The state of a report. Must be initialized to zero. */

@@ -14,19 +14,11 @@ struct advise_args {
 
 #define AT(field) offsetof(struct advise_args, field)
 static const struct option options[] = {
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = AT(json),
-     .value = "FILE",
-     .help = "write the advice and the rejected changes as JSON ('-': standard output, without the table)"},
-    {.name = "replications",
-     .kind = OPTION_WHOLE,
-     .offset = AT(replications),
-     .value = "N",
-     .help =
-         "runs of the scenario and of each change, if the scenario is random (default: the scenario's number, else 10)",
-     .min = 1,
-     .max = HR_MAX_REPLICATIONS},
+    {"json", OPTION_TEXT, AT(json), "FILE",
+     "write the advice and the rejected changes as JSON ('-': standard output, without the table)"},
+    {"replications", OPTION_WHOLE, AT(replications), "N",
+     "runs of the scenario and of each change, if the scenario is random (default: the scenario's number, else 10)", 1,
+     HR_MAX_REPLICATIONS},
     THREADS_OPTION(advise_args),
     QUIET_OPTION(advise_args),
     INPUT_OPTIONS(advise_args),

@@ -19,30 +19,19 @@ struct check_args {
 };
 
 #define AT(field) offsetof(struct check_args, field)
-#define FILE_OPTION(name_, field, help_)                                                                               \
-  { .name = name_, .kind = OPTION_TEXT, .offset = AT(field), .value = "FILE", .help = help_ }
-#define FLAG_OPTION(name_, field, help_)                                                                               \
-  { .name = name_, .kind = OPTION_FLAG, .offset = AT(field), .help = help_ }
-
 static const struct option options[] = {
-    FILE_OPTION("baseline", baseline, "file with the results to compare with; --update writes it"),
-    FLAG_OPTION("update", update, "write the current results as the baseline, and print what changed"),
-    {.name = "tolerance",
-     .kind = OPTION_LIST,
-     .offset = AT(tolerances),
-     .value = "METRIC=BY",
-     .help = "allow a metric to change by a share (wait_s.p95=2%) or by an amount in its unit (monthly_usd=100); '*': "
-             "any metric; or a profile for all other metrics: slo (default) or exact; may be repeated"},
-    {.name = "goal",
-     .kind = OPTION_LIST,
-     .offset = AT(goals),
-     .value = "GOAL",
-     .help = "fail if a run misses this goal, such as 'wait_s.p95 of interactive <= 10 min'; may be repeated"},
-    FLAG_OPTION("only-worse", only_worse, "fail on regressions only"),
-    FILE_OPTION("json", json, "write all differences as JSON ('-': standard output, without the table)"),
-    FILE_OPTION("junit", junit, "write JUnit XML with one test case per run ('-': standard output)"),
-    FILE_OPTION("md", markdown, "write Markdown for a comment on a pull request ('-': standard output)"),
-    FLAG_OPTION("github", github, "print GitHub annotations; enabled automatically if GITHUB_ACTIONS=true"),
+    {"baseline", OPTION_TEXT, AT(baseline), "FILE", "file with the results to compare with; --update writes it"},
+    {"update", OPTION_FLAG, AT(update), NULL, "write the current results as the baseline, and print what changed"},
+    {"tolerance", OPTION_LIST, AT(tolerances), "METRIC=BY",
+     "allow a metric to change by a share (wait_s.p95=2%) or by an amount in its unit (monthly_usd=100); '*': "
+     "any metric; or a profile for all other metrics: slo (default) or exact; may be repeated"},
+    {"goal", OPTION_LIST, AT(goals), "GOAL",
+     "fail if a run misses this goal, such as 'wait_s.p95 of interactive <= 10 min'; may be repeated"},
+    {"only-worse", OPTION_FLAG, AT(only_worse), NULL, "fail on regressions only"},
+    {"json", OPTION_TEXT, AT(json), "FILE", "write all differences as JSON ('-': standard output, without the table)"},
+    {"junit", OPTION_TEXT, AT(junit), "FILE", "write JUnit XML with one test case per run ('-': standard output)"},
+    {"md", OPTION_TEXT, AT(markdown), "FILE", "write Markdown for a comment on a pull request ('-': standard output)"},
+    {"github", OPTION_FLAG, AT(github), NULL, "print GitHub annotations; enabled automatically if GITHUB_ACTIONS=true"},
     THREADS_OPTION(check_args),
     INPUT_OPTIONS(check_args),
     QUIET_OPTION(check_args),

@@ -16,16 +16,12 @@ struct diff_args {
   bool quiet;
 };
 
-static const struct option options[] = {
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct diff_args, json),
-     .value = "FILE",
-     .help = "write all differences as JSON ('-': standard output, without the table)"},
-    THREADS_OPTION(diff_args),
-    INPUT_OPTIONS(diff_args),
-    QUIET_OPTION(diff_args),
-    {0}};
+static const struct option options[] = {{"json", OPTION_TEXT, offsetof(struct diff_args, json), "FILE",
+                                         "write all differences as JSON ('-': standard output, without the table)"},
+                                        THREADS_OPTION(diff_args),
+                                        INPUT_OPTIONS(diff_args),
+                                        QUIET_OPTION(diff_args),
+                                        {0}};
 
 static const char details[] = "Prints the keys in which the scenarios differ, waits by queue (the field 'queue'\n"
                               "of jobs; if no job has it: the tenant), metrics, and the first decision that\n"

@@ -19,29 +19,15 @@ struct sweep_args {
 
 #define AT(field) offsetof(struct sweep_args, field)
 static const struct option sweep_options[] = {
-    {.name = "db",
-     .kind = OPTION_TEXT,
-     .offset = AT(db),
-     .value = "FILE",
-     .help = "the SQLite file to create or resume (default: the grid's name with .sqlite, in the current folder)"},
-    {.name = "csv",
-     .kind = OPTION_TEXT,
-     .offset = AT(csv),
-     .value = "FILE",
-     .help = "also write the file's runs as CSV ('-': standard output, without the table)"},
+    {"db", OPTION_TEXT, AT(db), "FILE",
+     "the SQLite file to create or resume (default: the grid's name with .sqlite, in the current folder)"},
+    {"csv", OPTION_TEXT, AT(csv), "FILE",
+     "also write the file's runs as CSV ('-': standard output, without the table)"},
     RANK_THREADS_OPTION(sweep_args),
-    {.name = "shard",
-     .kind = OPTION_TEXT,
-     .offset = AT(shard),
-     .value = "I/N",
-     .help = "run only the I-th of N parts, with I from 1 to N; 'headroom merge' merges the files"},
-    {.name = "max-runs",
-     .kind = OPTION_WHOLE,
-     .offset = AT(max_runs),
-     .value = "N",
-     .help = "refuse a grid with more runs than this (replaces 'max_runs' of the grid)",
-     .min = 1,
-     .max = 1e9},
+    {"shard", OPTION_TEXT, AT(shard), "I/N",
+     "run only the I-th of N parts, with I from 1 to N; 'headroom merge' merges the files"},
+    {"max-runs", OPTION_WHOLE, AT(max_runs), "N",
+     "refuse a grid with more runs than this (replaces 'max_runs' of the grid)", 1, 1e9},
     REPORT_OPTION(AT(page)),
     QUIET_OPTION(sweep_args),
     {0}};
@@ -192,16 +178,10 @@ struct merge_args {
 };
 
 static const struct option merge_options[] = {
-    {.name = "csv",
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct merge_args, csv),
-     .value = "FILE",
-     .help = "also write the new file's runs as CSV ('-': standard output, without the table)"},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .offset = offsetof(struct merge_args, quiet),
-     .help = "print no table; errors are still printed"},
+    {"csv", OPTION_TEXT, offsetof(struct merge_args, csv), "FILE",
+     "also write the new file's runs as CSV ('-': standard output, without the table)"},
+    {"quiet", OPTION_FLAG, offsetof(struct merge_args, quiet), NULL, "print no table; errors are still printed",
+     .letter = 'q'},
     {0}};
 
 static const char merge_details[] = "Merges files of the same sweep. OUT is created, or replaced if it is the file of\n"

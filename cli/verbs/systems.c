@@ -16,13 +16,9 @@ struct conform_args {
   const char *json; /* NULL: none */
 };
 
-static const struct option conform_options[] = {
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct conform_args, json),
-     .value = "FILE",
-     .help = "write the result as JSON; - for standard output, instead of text"},
-    {0}};
+static const struct option conform_options[] = {{"json", OPTION_TEXT, offsetof(struct conform_args, json), "FILE",
+                                                 "write the result as JSON; - for standard output, instead of text"},
+                                                {0}};
 
 static enum hr_status run_conform(const void *args, const struct words *operands, struct hr_error *error) {
   const struct conform_args *conform = args;
@@ -63,12 +59,8 @@ struct import_args {
   const char *output; /* NULL: not set */
 };
 
-static const struct option import_options[] = {{.name = "output",
-                                                .letter = 'o',
-                                                .kind = OPTION_TEXT,
-                                                .offset = offsetof(struct import_args, output),
-                                                .value = "FILE",
-                                                .help = "the scenario to write; - for standard output"},
+static const struct option import_options[] = {{"output", OPTION_TEXT, offsetof(struct import_args, output), "FILE",
+                                                "the scenario to write; - for standard output", .letter = 'o'},
                                                {0}};
 
 static enum hr_status run_import(const void *args, const struct words *operands, struct hr_error *error) {
@@ -123,17 +115,11 @@ struct fit_args {
   const char *system, *json; /* NULL: all systems; none */
 };
 
-static const struct option fit_options[] = {{.name = "system",
-                                             .kind = OPTION_TEXT,
-                                             .offset = offsetof(struct fit_args, system),
-                                             .value = "ID",
-                                             .help = "only this system of the log"},
-                                            {.name = "json",
-                                             .kind = OPTION_TEXT,
-                                             .offset = offsetof(struct fit_args, json),
-                                             .value = "FILE",
-                                             .help = "write the fits as JSON; - for standard output, instead of text"},
-                                            {0}};
+static const struct option fit_options[] = {
+    {"system", OPTION_TEXT, offsetof(struct fit_args, system), "ID", "only this system of the log"},
+    {"json", OPTION_TEXT, offsetof(struct fit_args, json), "FILE",
+     "write the fits as JSON; - for standard output, instead of text"},
+    {0}};
 
 static enum hr_status fit_failures(const void *untyped, const struct words *operands, struct hr_error *error) {
   const struct fit_args *args = untyped;

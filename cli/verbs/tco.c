@@ -17,19 +17,10 @@ struct tco_args {
 
 #define AT(field) offsetof(struct tco_args, field)
 static const struct option options[] = {
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = AT(json),
-     .value = "FILE",
-     .help = "write everything as JSON ('-': standard output, without the table)"},
+    {"json", OPTION_TEXT, AT(json), "FILE", "write everything as JSON ('-': standard output, without the table)"},
     REPORT_OPTION(AT(page)),
-    {.name = "replications",
-     .kind = OPTION_WHOLE,
-     .offset = AT(replications),
-     .value = "N",
-     .help = "runs of each option that has random events (default: the scenario's number, else 10)",
-     .min = 1,
-     .max = HR_MAX_REPLICATIONS},
+    {"replications", OPTION_WHOLE, AT(replications), "N",
+     "runs of each option that has random events (default: the scenario's number, else 10)", 1, HR_MAX_REPLICATIONS},
     THREADS_OPTION(tco_args),
     QUIET_OPTION(tco_args),
     INPUT_OPTIONS(tco_args),

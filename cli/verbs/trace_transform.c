@@ -39,23 +39,21 @@ struct transform {
 #define TRANSFORM_OPTION(field) offsetof(struct transform_args, field)
 
 #define TRANSFORM_OPTIONS                                                                                              \
-  {.name = "output",                                                                                                   \
-   .letter = 'o',                                                                                                      \
-   .kind = OPTION_TEXT,                                                                                                \
-   .offset = TRANSFORM_OPTION(output),                                                                                 \
-   .value = "FILE",                                                                                                    \
-   .help = "output file: its name ends in .csv, .swf or .hrt (packed); .csv and .swf are compressed if .gz or .zst "   \
-           "follows (default: CSV on standard output)"},                                                               \
-      {.name = "json",                                                                                                 \
-       .kind = OPTION_TEXT,                                                                                            \
-       .offset = TRANSFORM_OPTION(json),                                                                               \
-       .value = "FILE",                                                                                                \
-       .help = "write a report as JSON: jobs, GPU hours, losses ('-': standard output)"},                              \
-      {.name = "quiet",                                                                                                \
-       .letter = 'q',                                                                                                  \
-       .kind = OPTION_FLAG,                                                                                            \
-       .offset = TRANSFORM_OPTION(quiet),                                                                              \
-       .help = "print no report and no notes; errors are still printed"},                                              \
+  {"output",                                                                                                           \
+   OPTION_TEXT,                                                                                                        \
+   TRANSFORM_OPTION(output),                                                                                           \
+   "FILE",                                                                                                             \
+   "output file: its name ends in .csv, .swf or .hrt (packed); .csv and .swf are compressed if .gz or .zst "           \
+   "follows (default: CSV on standard output)",                                                                        \
+   .letter = 'o'},                                                                                                     \
+      {"json", OPTION_TEXT, TRANSFORM_OPTION(json), "FILE",                                                            \
+       "write a report as JSON: jobs, GPU hours, losses ('-': standard output)"},                                      \
+      {"quiet",                                                                                                        \
+       OPTION_FLAG,                                                                                                    \
+       TRANSFORM_OPTION(quiet),                                                                                        \
+       NULL,                                                                                                           \
+       "print no report and no notes; errors are still printed",                                                       \
+       .letter = 'q'},                                                                                                 \
       TRACE_OPTIONS(transform_args)
 
 static const char *output_of(const struct transform *transform) {
@@ -152,14 +150,10 @@ struct convert_args {
   struct transform_args base;
 };
 
-static const struct option convert_options[] = {
-    TRANSFORM_OPTIONS,
-    {.name = "to",
-     .kind = OPTION_TEXT,
-     .offset = TRANSFORM_OPTION(to),
-     .value = "FORMAT",
-     .help = "csv, swf or packed, instead of the format of the output's name"},
-    {0}};
+static const struct option convert_options[] = {TRANSFORM_OPTIONS,
+                                                {"to", OPTION_TEXT, TRANSFORM_OPTION(to), "FORMAT",
+                                                 "csv, swf or packed, instead of the format of the output's name"},
+                                                {0}};
 
 static const char convert_details[] =
     "Headroom's CSV preserves a trace exactly, to the microsecond. For other formats,\n"
@@ -200,46 +194,18 @@ struct cut_args {
 
 #define CUT_AT(field) offsetof(struct cut_args, field)
 static const struct option cut_options[] = {
-    {.name = "from",
-     .kind = OPTION_TEXT,
-     .offset = CUT_AT(from),
-     .value = "TIME",
-     .help = "drop jobs submitted before: 2d, 36h, 90 (seconds) after the first submit, a date, or @SECONDS on the "
-             "clock of a "
-             "trace without dates"},
-    {.name = "to",
-     .kind = OPTION_TEXT,
-     .offset = CUT_AT(to),
-     .value = "TIME",
-     .help = "drop jobs submitted at this time or later"},
-    {.name = "jobs",
-     .kind = OPTION_WHOLE,
-     .offset = CUT_AT(jobs),
-     .value = "N",
-     .help = "keep only the first N of the remaining jobs",
-     .min = 1,
-     .max = UINT32_MAX - 1},
-    {.name = "tenant",
-     .kind = OPTION_LIST,
-     .offset = CUT_AT(tenants),
-     .value = "NAME",
-     .help = "keep only jobs of this tenant; may be repeated"},
-    {.name = "user",
-     .kind = OPTION_LIST,
-     .offset = CUT_AT(users),
-     .value = "NAME",
-     .help = "keep only jobs of this user; may be repeated"},
-    {.name = "gpu-type",
-     .kind = OPTION_LIST,
-     .offset = CUT_AT(gpu_types),
-     .value = "TYPE",
-     .help = "keep only jobs that accept this GPU type; may be repeated"},
-    {.name = "keep-running",
-     .kind = OPTION_FLAG,
-     .offset = CUT_AT(keep_running),
-     .help =
-         "also keep jobs that are running at the beginning of the window, with their remaining work (needs recorded "
-         "starts)"},
+    {"from", OPTION_TEXT, CUT_AT(from), "TIME",
+     "drop jobs submitted before: 2d, 36h, 90 (seconds) after the first submit, a date, or @SECONDS on the "
+     "clock of a "
+     "trace without dates"},
+    {"to", OPTION_TEXT, CUT_AT(to), "TIME", "drop jobs submitted at this time or later"},
+    {"jobs", OPTION_WHOLE, CUT_AT(jobs), "N", "keep only the first N of the remaining jobs", 1, UINT32_MAX - 1},
+    {"tenant", OPTION_LIST, CUT_AT(tenants), "NAME", "keep only jobs of this tenant; may be repeated"},
+    {"user", OPTION_LIST, CUT_AT(users), "NAME", "keep only jobs of this user; may be repeated"},
+    {"gpu-type", OPTION_LIST, CUT_AT(gpu_types), "TYPE", "keep only jobs that accept this GPU type; may be repeated"},
+    {"keep-running", OPTION_FLAG, CUT_AT(keep_running), NULL,
+     "also keep jobs that are running at the beginning of the window, with their remaining work (needs recorded "
+     "starts)"},
     TRANSFORM_OPTIONS,
     {0}};
 
@@ -298,29 +264,15 @@ struct scale_args {
 
 #define SCALE_AT(field) offsetof(struct scale_args, field)
 static const struct option scale_options[] = {
-    {.name = "load",
-     .kind = OPTION_REAL,
-     .offset = SCALE_AT(load),
-     .value = "X",
-     .help = "load relative to the trace's: 0.5 is half, 2 is twice",
-     .min = HR_MIN_LOAD_SCALE,
-     .max = HR_MAX_LOAD_SCALE},
-    {.name = "by",
-     .kind = OPTION_TEXT,
-     .offset = SCALE_AT(by),
-     .value = "METHOD",
-     .help = "thin: drop jobs; duplicate: repeat jobs at about the same time; compress: change the time between jobs "
-             "(default: thin below 1, duplicate from 1)"},
-    {.name = "jitter",
-     .kind = OPTION_TEXT,
-     .offset = SCALE_AT(jitter),
-     .value = "TIME",
-     .help = "maximum distance of copies from their jobs, in either direction (default: 1h); only with duplicate"},
-    {.name = "seed",
-     .kind = OPTION_TEXT,
-     .offset = SCALE_AT(seed),
-     .value = "N",
-     .help = "random seed (default: 1); the same seed gives the same jobs; not with compress, which is deterministic"},
+    {"load", OPTION_REAL, SCALE_AT(load), "X", "load relative to the trace's: 0.5 is half, 2 is twice",
+     HR_MIN_LOAD_SCALE, HR_MAX_LOAD_SCALE},
+    {"by", OPTION_TEXT, SCALE_AT(by), "METHOD",
+     "thin: drop jobs; duplicate: repeat jobs at about the same time; compress: change the time between jobs "
+     "(default: thin below 1, duplicate from 1)"},
+    {"jitter", OPTION_TEXT, SCALE_AT(jitter), "TIME",
+     "maximum distance of copies from their jobs, in either direction (default: 1h); only with duplicate"},
+    {"seed", OPTION_TEXT, SCALE_AT(seed), "N",
+     "random seed (default: 1); the same seed gives the same jobs; not with compress, which is deterministic"},
     TRANSFORM_OPTIONS,
     {0}};
 
@@ -409,20 +361,10 @@ struct shuffle_args {
 
 #define SHUFFLE_AT(field) offsetof(struct shuffle_args, field)
 static const struct option shuffle_options[] = {
-    {.name = "what",
-     .kind = OPTION_TEXT,
-     .offset = SHUFFLE_AT(what),
-     .value = "WHAT",
-     .help =
-         "arrivals: permute submit times among jobs; rows: permute jobs with equal submit times; users: permute users "
-         "among jobs (default: arrivals)"},
-    {.name = "seed",
-     .kind = OPTION_WHOLE,
-     .offset = SHUFFLE_AT(seed),
-     .value = "N",
-     .help = "random seed; the same seed gives the same trace",
-     .min = 0,
-     .max = 0x1p64},
+    {"what", OPTION_TEXT, SHUFFLE_AT(what), "WHAT",
+     "arrivals: permute submit times among jobs; rows: permute jobs with equal submit times; users: permute users "
+     "among jobs (default: arrivals)"},
+    {"seed", OPTION_WHOLE, SHUFFLE_AT(seed), "N", "random seed; the same seed gives the same trace", 0, 0x1p64},
     TRANSFORM_OPTIONS,
     {0}};
 
@@ -493,30 +435,17 @@ struct trace_merge_args {
 
 #define MERGE_AT(field) offsetof(struct trace_merge_args, field)
 static const struct option merge_options[] = {
-    {.name = "align",
-     .kind = OPTION_TEXT,
-     .offset = MERGE_AT(align),
-     .value = "HOW",
-     .help = "clock: keep each trace's own clock; start: shift each trace to begin when the first one does (default: "
-             "clock)"},
-    {.name = "labels",
-     .kind = OPTION_TEXT,
-     .offset = MERGE_AT(labels),
-     .value = "A,B,...",
-     .help = "labels of the traces, one word each (default: their file names)"},
-    {.name = "keep-ids",
-     .kind = OPTION_FLAG,
-     .offset = MERGE_AT(keep_ids),
-     .help = "keep job ids, which must be distinct, instead of putting 'LABEL/' before each"},
-    {.name = "tenant-prefix",
-     .kind = OPTION_FLAG,
-     .offset = MERGE_AT(tenant_prefix),
-     .help = "also put 'LABEL/' before tenants and users, so that those of different traces are distinct"},
-    {.name = "merge-tenants",
-     .kind = OPTION_LIST,
-     .offset = MERGE_AT(merge_tenants),
-     .value = "A+B=NAME",
-     .help = "merge tenants A, B and more into NAME; may be repeated"},
+    {"align", OPTION_TEXT, MERGE_AT(align), "HOW",
+     "clock: keep each trace's own clock; start: shift each trace to begin when the first one does (default: "
+     "clock)"},
+    {"labels", OPTION_TEXT, MERGE_AT(labels), "A,B,...",
+     "labels of the traces, one word each (default: their file names)"},
+    {"keep-ids", OPTION_FLAG, MERGE_AT(keep_ids), NULL,
+     "keep job ids, which must be distinct, instead of putting 'LABEL/' before each"},
+    {"tenant-prefix", OPTION_FLAG, MERGE_AT(tenant_prefix), NULL,
+     "also put 'LABEL/' before tenants and users, so that those of different traces are distinct"},
+    {"merge-tenants", OPTION_LIST, MERGE_AT(merge_tenants), "A+B=NAME",
+     "merge tenants A, B and more into NAME; may be repeated"},
     TRANSFORM_OPTIONS,
     {0}};
 
@@ -712,37 +641,16 @@ struct anonymise_args {
 
 #define ANONYMISE_AT(field) offsetof(struct anonymise_args, field)
 static const struct option anonymise_options[] = {
-    {.name = "key-file",
-     .kind = OPTION_TEXT,
-     .offset = ANONYMISE_AT(key_file),
-     .value = "FILE",
-     .help = "file with the key: up to 4096 bytes, without the line end at the end"},
-    {.name = "key",
-     .kind = OPTION_TEXT,
-     .offset = ANONYMISE_AT(key),
-     .value = "TEXT",
-     .help = "the key itself; other users of the machine can see it while the program runs"},
-    {.name = "digits",
-     .kind = OPTION_WHOLE,
-     .offset = ANONYMISE_AT(digits),
-     .value = "N",
-     .help = "hexadecimal digits of a pseudonym",
-     .min = HR_MIN_PSEUDONYM_DIGITS,
-     .max = HR_MAX_PSEUDONYM_DIGITS},
-    {.name = "drop",
-     .kind = OPTION_TEXT,
-     .offset = ANONYMISE_AT(drop),
-     .value = "FIELD,...",
-     .help = "remove these fields, e.g. user,model (see 'headroom list fields')"},
-    {.name = "shift",
-     .kind = OPTION_TEXT,
-     .offset = ANONYMISE_AT(shift),
-     .value = "TIME",
-     .help = "move all times later, e.g. 100d, or earlier, e.g. -36h"},
-    {.name = "undated",
-     .kind = OPTION_FLAG,
-     .offset = ANONYMISE_AT(undated),
-     .help = "replace times by seconds since the first submit"},
+    {"key-file", OPTION_TEXT, ANONYMISE_AT(key_file), "FILE",
+     "file with the key: up to 4096 bytes, without the line end at the end"},
+    {"key", OPTION_TEXT, ANONYMISE_AT(key), "TEXT",
+     "the key itself; other users of the machine can see it while the program runs"},
+    {"digits", OPTION_WHOLE, ANONYMISE_AT(digits), "N", "hexadecimal digits of a pseudonym", HR_MIN_PSEUDONYM_DIGITS,
+     HR_MAX_PSEUDONYM_DIGITS},
+    {"drop", OPTION_TEXT, ANONYMISE_AT(drop), "FIELD,...",
+     "remove these fields, e.g. user,model (see 'headroom list fields')"},
+    {"shift", OPTION_TEXT, ANONYMISE_AT(shift), "TIME", "move all times later, e.g. 100d, or earlier, e.g. -36h"},
+    {"undated", OPTION_FLAG, ANONYMISE_AT(undated), NULL, "replace times by seconds since the first submit"},
     TRANSFORM_OPTIONS,
     {0}};
 
