@@ -102,6 +102,12 @@ static inline bool parse_real(const char *text, double *value) {
 /* Sets the error "unknown LABEL 'word'; did you mean ...?" with the known words. `known` ends with NULL. Returns
    HR_BAD_INPUT. */
 enum hr_status unknown_word(const char *label, const char *word, const char *const *known, struct hr_error *error);
+/* Sets `*place` to the place of a word in the list `known`, which ends with NULL. If the word is unknown, returns the
+   error of unknown_word. */
+enum hr_status find_word(const char *label, const char *word, const char *const *known, unsigned *place,
+                         struct hr_error *error);
+/* Parses the value of an option --seed. */
+enum hr_status parse_seed(const char *text, uint64_t *seed, struct hr_error *error);
 
 /* Changes that options make to a scenario: texts "path=value", in the notation of --set. */
 
@@ -190,17 +196,15 @@ struct verb {
   /* list of actions that ends with NULL; if the pointer itself is NULL, the verb has no actions. Of a verb with
      actions, only the members `name`, `summary` and `actions` are used. */
   const struct verb *const *actions;
-  const char *operands; /* as printed in the usage line */
-  size_t min_operands, max_operands;
+  const char *operands; /* as printed in the usage line: "[NAME]" may be left out, "NAME..." may be repeated */
   const char *summary;
   const char *details; /* help text that follows the options; may be NULL */
   const struct option *options;
   /* size of the struct to which the options write their values */
   size_t args_bytes;
   void (*set_defaults)(void *args); /* NULL: all values are zero by default */
-  /* stores the command line, for verbs that show it in their output; may be NULL */
-  void (*set_command)(void *args, const struct command *command);
-  bool on_ranks; /* the ranks of an MPI job share the runs of this verb, and only rank 0 has output */
+  size_t command_at; /* offset in that struct of a struct command, which gets the command line; 0: none */
+  bool on_ranks;     /* the ranks of an MPI job share the runs of this verb, and only rank 0 has output */
   enum hr_status (*run)(const void *args, const struct words *operands, struct hr_error *error);
 };
 
@@ -227,13 +231,10 @@ static inline bool is_stdout(const char *path) {
 }
 
 /* Checks before a run that each output is writable, that no two outputs are the same file, and that no output is an
-   input. Returns HR_BAD_INPUT if a check fails; the error names the option. */
+   input, or a file that a parameter of the trace format names ("pai2020:jobs=FILE"; NULL: no format). Returns
+   HR_BAD_INPUT if a check fails; the error names the option. */
 enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,
-                             struct hr_error *error);
-/* Checks that no output is an input file that a parameter of the trace format names ("pai2020:jobs=FILE"; NULL: no
-   format). */
-enum hr_status outputs_spare_params(const struct output *outputs, size_t n_outputs, const char *format,
-                                    struct hr_error *error);
+                             const char *format, struct hr_error *error);
 
 /* ---- Input ------------------------------------------------------------------------------------------ */
 
@@ -328,13 +329,13 @@ enum hr_status input_check_outputs(const struct input *input, const char *scenar
 /* Reads the trace that an option names or, if no option does, the trace of the scenario. If neither names a trace,
    input->trace becomes a trace without jobs. */
 enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error);
+/* Returns the cost of running a verb: the time since `begin_s` (clock_s), and that of reading the input. */
+struct hr_perf input_perf(const struct input *input, double begin_s);
 void input_finish(struct input *input);
-/* Reads a trace without a scenario. Uses the options of TRACE_OPTIONS. The caller destroys `*trace`. */
-enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, struct hr_trace **trace,
-                                      struct hr_error *error);
-/* The same, with columns in files if possible (`spooled` of struct hr_trace_options). */
-enum hr_status input_read_trace_spooled(const char *path, const struct input_args *args, struct hr_trace **trace,
-                                        struct hr_error *error);
+/* Reads a trace without a scenario. Uses the options of TRACE_OPTIONS. `spooled`: with columns in files if possible
+   (struct hr_trace_options). The caller destroys `*trace`. */
+enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, bool spooled,
+                                      struct hr_trace **trace, struct hr_error *error);
 
 /* Warns on standard error, even with --quiet, if more than 1 % of the jobs are rejected. `cluster` is the one of the
    run. */

@@ -23,9 +23,8 @@
 static enum hr_status add_seed(struct overrides *overrides, const char *seed, struct hr_error *error) {
   uint64_t value;
   if (!seed) return HR_OK;
-  if (!parse_whole(seed, &value))
-    return hr_fail(error, HR_BAD_INPUT, "--seed %.60s: expected a whole number from 0 to %" PRIu64, seed, UINT64_MAX);
-  return overrides_add(overrides, "seed", seed, error);
+  enum hr_status status = parse_seed(seed, &value, error);
+  return status == HR_OK ? overrides_add(overrides, "seed", seed, error) : status;
 }
 
 /* `value` is a number or a JSON object. */
@@ -112,8 +111,8 @@ enum hr_status input_read_trace(struct input *input, const struct input_args *ar
   return status;
 }
 
-static enum hr_status read_alone(const char *path, const struct input_args *args, bool spooled, struct hr_trace **trace,
-                                 struct hr_error *error) {
+enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, bool spooled,
+                                      struct hr_trace **trace, struct hr_error *error) {
   struct hr_column_map map = {0};
   enum hr_status status = args->format ? check_format(args->format, error) : HR_OK;
   if (status == HR_OK) status = merge_columns(&map, NULL, args, error);
@@ -124,16 +123,6 @@ static enum hr_status read_alone(const char *path, const struct input_args *args
   }
   hr_column_map_finish(&map);
   return status;
-}
-
-enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, struct hr_trace **trace,
-                                      struct hr_error *error) {
-  return read_alone(path, args, false, trace, error);
-}
-
-enum hr_status input_read_trace_spooled(const char *path, const struct input_args *args, struct hr_trace **trace,
-                                        struct hr_error *error) {
-  return read_alone(path, args, true, trace, error);
 }
 
 /* ---- Scenario and trace ----------------------------------------------------------------------------- */
@@ -167,10 +156,13 @@ enum hr_status input_check_outputs(const struct input *input, const char *scenar
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: names no trace; set one with --trace FILE, or in the file: \"trace\": {\"file\": \"jobs.csv\"}",
                    scenario_path);
-  enum hr_status status = outputs_check(outputs, n_outputs, named, sizeof named / sizeof *named, error);
-  if (status == HR_OK) status = outputs_spare_params(outputs, n_outputs, input->format, error);
+  enum hr_status status = outputs_check(outputs, n_outputs, named, sizeof named / sizeof *named, input->format, error);
   if (status != HR_OK) return status;
-  return outputs_check(outputs, n_outputs, (const char *const *)files->text, files->count, error);
+  return outputs_check(outputs, n_outputs, (const char *const *)files->text, files->count, NULL, error);
+}
+
+struct hr_perf input_perf(const struct input *input, double begin_s) {
+  return (struct hr_perf){.load_s = input->load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
 }
 
 void input_finish(struct input *input) {
@@ -293,23 +285,9 @@ static enum hr_status check_clash(const struct output *a, const struct output *b
                  is_stdout(b->path) ? "standard output" : b->path);
 }
 
-enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,
-                             struct hr_error *error) {
-  for (size_t i = 0; i < n_outputs; i++) {
-    const struct output *output = &outputs[i];
-    if (!output->path) continue;
-    enum hr_status status = check_path(output->option, output->path, error);
-    for (size_t j = 0; j < i && status == HR_OK; j++) status = check_clash(&outputs[j], output, error);
-    if (status != HR_OK) return status;
-    for (size_t j = 0; j < n_inputs; j++)
-      if (is_same_file(output->path, inputs[j]))
-        return cannot_write(output->option, output->path, "this run reads it", error);
-  }
-  return HR_OK;
-}
-
-enum hr_status outputs_spare_params(const struct output *outputs, size_t n_outputs, const char *format,
-                                    struct hr_error *error) {
+/* Checks that no output is a file that a parameter of the trace format names. */
+static enum hr_status spare_params(const struct output *outputs, size_t n_outputs, const char *format,
+                                   struct hr_error *error) {
   const char *params = format ? strchr(format, ':') : NULL;
   char *copy = params ? strdup(params + 1) : NULL;
   if (params && !copy) return hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -324,6 +302,21 @@ enum hr_status outputs_spare_params(const struct output *outputs, size_t n_outpu
   }
   free(copy);
   return status;
+}
+
+enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,
+                             const char *format, struct hr_error *error) {
+  for (size_t i = 0; i < n_outputs; i++) {
+    const struct output *output = &outputs[i];
+    if (!output->path) continue;
+    enum hr_status status = check_path(output->option, output->path, error);
+    for (size_t j = 0; j < i && status == HR_OK; j++) status = check_clash(&outputs[j], output, error);
+    if (status != HR_OK) return status;
+    for (size_t j = 0; j < n_inputs; j++)
+      if (is_same_file(output->path, inputs[j]))
+        return cannot_write(output->option, output->path, "this run reads it", error);
+  }
+  return spare_params(outputs, n_outputs, format, error);
 }
 
 /* ---- The next command ------------------------------------------------------------------------------- */

@@ -38,6 +38,11 @@ bool parse_whole(const char *text, uint64_t *value) {
   return errno == 0;
 }
 
+enum hr_status parse_seed(const char *text, uint64_t *seed, struct hr_error *error) {
+  if (parse_whole(text, seed)) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "--seed %.60s: expected a whole number from 0 to %" PRIu64, text, UINT64_MAX);
+}
+
 enum hr_status unknown_word(const char *label, const char *word, const char *const *known, struct hr_error *error) {
   char list[500] = "";
   size_t used = 0;
@@ -51,6 +56,13 @@ enum hr_status unknown_word(const char *label, const char *word, const char *con
 }
 
 /* ---- Parsing ---------------------------------------------------------------------------------------- */
+
+enum hr_status find_word(const char *label, const char *word, const char *const *known, unsigned *place,
+                         struct hr_error *error) {
+  for (*place = 0; known[*place]; ++*place)
+    if (strcmp(known[*place], word) == 0) return HR_OK;
+  return unknown_word(label, word, known, error);
+}
 
 static enum hr_status unknown_option(const struct option *options, const char *name, struct hr_error *error) {
   struct words known = {0};

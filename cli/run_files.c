@@ -439,12 +439,10 @@ static enum hr_status read_step(const char *text, int64_t *step_us, struct hr_er
 static enum hr_status read_place(const char *text, enum hr_metrics_place *place, struct hr_error *error) {
   static const char *const known[] = {
       [HR_METRICS_BY_NODE] = "node", [HR_METRICS_BY_GPU] = "gpu", [HR_METRICS_BY_POOL] = "pool", NULL};
-  for (int i = 0; known[i]; i++)
-    if (strcmp(text, known[i]) == 0) {
-      *place = (enum hr_metrics_place)i;
-      return HR_OK;
-    }
-  return unknown_word("--openmetrics-by", text, known, error);
+  unsigned choice;
+  enum hr_status status = find_word("--openmetrics-by", text, known, &choice, error);
+  if (status == HR_OK) *place = (enum hr_metrics_place)choice;
+  return status;
 }
 
 /* Reads the power of the GPUs of each pool: from the pool itself or, if it does not state it, from the catalogue. A GPU
@@ -683,24 +681,26 @@ static const char *why_none(const struct hr_served *served) {
                                     : "': no request arrived; raise 'rate_per_s' or 'duration_s'\n";
 }
 
+static void begin_warning(const struct hr_service_summary *summary) {
+  fputs("warning: service '", stderr);
+  hr_print_safe(stderr, summary->name, 60);
+}
+
 static void warn(const struct hr_service_summary *summary, const struct hr_served *served) {
   if (!summary->offered) {
-    fputs("warning: service '", stderr);
-    hr_print_safe(stderr, summary->name, 60);
+    begin_warning(summary);
     fputs(why_none(served), stderr);
   }
   const uint64_t too_large = 100 * summary->refused > summary->offered ? count_too_large(served) : 0;
   if (100 * too_large > summary->offered) {
-    fputs("warning: service '", stderr);
-    hr_print_safe(stderr, summary->name, 60);
+    begin_warning(summary);
     fprintf(stderr,
             "': %.1f %% of the requests were refused, because they need more memory or a larger batch than a replica "
             "has; raise 'kv_blocks' or 'max_batch_tokens'\n",
             100 * (double)too_large / (double)summary->offered);
   }
   if (summary->unfinished) {
-    fputs("warning: service '", stderr);
-    hr_print_safe(stderr, summary->name, 60);
+    begin_warning(summary);
     fprintf(stderr, "': %llu request%s did not complete: %s\n", (unsigned long long)summary->unfinished,
             summary->unfinished == 1 ? "" : "s", why_unfinished(served));
   }

@@ -55,8 +55,7 @@ static enum hr_status search_changes(struct advise *advise, struct hr_error *err
   progress_bar_count(&bar, advise->input.trace->n_jobs, true);
   double begin_s = clock_s();
   enum hr_status status = hr_advise(&config, &advise->advice, error);
-  advise->perf =
-      (struct hr_perf){.load_s = advise->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  advise->perf = input_perf(&advise->input, begin_s);
   progress_bar_stop(&bar);
   return status;
 }
@@ -100,8 +99,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_advise = {.name = "advise",
                                  .operands = "SCENARIO",
-                                 .min_operands = 1,
-                                 .max_operands = 1,
                                  .summary =
                                      "find changes that cut cost without hurting service, with the savings of each",
                                  .details = details,

@@ -216,11 +216,11 @@ static enum hr_status check_outputs(const struct check_state *check, const char 
                                    {"baseline", args->update ? args->baseline : NULL}};
   size_t count = sizeof outputs / sizeof *outputs;
   const char *const named[] = {path, args->update ? path : args->baseline};
-  enum hr_status status = outputs_check(outputs, count, named, sizeof named / sizeof *named, error);
+  enum hr_status status = outputs_check(outputs, count, named, sizeof named / sizeof *named, NULL, error);
   for (size_t i = 0; i < check->suite->n_runs && status == HR_OK; i++) {
     const struct hr_suite_run *run = &check->suite->runs[i];
     const char *const read[] = {run->scenario, run->trace ? run->trace : run->scenario};
-    status = outputs_check(outputs, count, read, sizeof read / sizeof *read, error);
+    status = outputs_check(outputs, count, read, sizeof read / sizeof *read, NULL, error);
   }
   return status;
 }
@@ -254,8 +254,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_check = {.name = "check",
                                 .operands = "SCENARIO|SUITE",
-                                .min_operands = 1,
-                                .max_operands = 1,
                                 .summary = "compare runs with a baseline, for CI: exit code 0 or 1",
                                 .details = details,
                                 .options = options,

@@ -277,8 +277,7 @@ static enum hr_status replay(struct compare *compare, struct hr_error *error) {
   progress_bar_count(&bar, compare->input.trace->n_jobs, false);
   double begin_s = clock_s();
   enum hr_status status = hr_compare(&config, &compare->comparison, error);
-  compare->perf =
-      (struct hr_perf){.load_s = compare->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  compare->perf = input_perf(&compare->input, begin_s);
   progress_bar_stop(&bar);
   return status;
 }
@@ -384,7 +383,7 @@ static enum hr_status check_list(const struct compare *compare, const char *scen
   enum hr_status status = input_check_outputs(&compare->input, scenario_path, outputs, count, error);
   for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
     const char *const library[] = {compare->items[i].name};
-    if (strchr(library[0], '/')) status = outputs_check(outputs, count, library, 1, error);
+    if (strchr(library[0], '/')) status = outputs_check(outputs, count, library, 1, NULL, error);
   }
   return status;
 }
@@ -440,18 +439,12 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   return hr_ranks_leave(&compare.ranks, status, error);
 }
 
-static void set_command(void *args, const struct command *command) {
-  ((struct compare_args *)args)->page.command = *command;
-}
-
 const struct verb verb_compare = {.name = "compare",
                                   .operands = "SCENARIO",
-                                  .min_operands = 1,
-                                  .max_operands = 1,
                                   .summary = "run several policies on the same trace and print how they differ",
                                   .details = details,
                                   .options = options,
                                   .args_bytes = sizeof(struct compare_args),
-                                  .set_command = set_command,
+                                  .command_at = AT(page.command),
                                   .on_ranks = true,
                                   .run = run_verb};

@@ -234,8 +234,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_diff = {.name = "diff",
                                .operands = "A.json B.json",
-                               .min_operands = 2,
-                               .max_operands = 2,
                                .summary = "run two scenarios on the same trace and print the effect of the change",
                                .details = details,
                                .options = options,

@@ -101,8 +101,7 @@ static enum hr_status run_fill(struct fill *fill, struct hr_error *error) {
   progress_bar_count(&bar, fill->input.trace->n_jobs, false);
   double begin_s = clock_s();
   enum hr_status status = hr_fill(&config, &fill->result, error);
-  fill->perf =
-      (struct hr_perf){.load_s = fill->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  fill->perf = input_perf(&fill->input, begin_s);
   progress_bar_stop(&bar);
   return status;
 }
@@ -152,8 +151,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_fill = {.name = "fill",
                                .operands = "SCENARIO",
-                               .min_operands = 1,
-                               .max_operands = 1,
                                .summary =
                                    "submit pods of a trace until the cluster is full, with several placement rules",
                                .details = details,

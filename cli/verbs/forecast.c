@@ -57,10 +57,7 @@ static enum hr_status read_options(const struct forecast_args *args, struct hr_f
 
 static enum hr_status check_outputs(const struct forecast_args *args, const char *path, struct hr_error *error) {
   const struct output outputs[] = {{"csv", args->csv}, {"json", args->json}};
-  const char *const inputs[] = {path};
-  const size_t n_outputs = sizeof outputs / sizeof *outputs;
-  enum hr_status status = outputs_check(outputs, n_outputs, inputs, 1, error);
-  return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
+  return outputs_check(outputs, sizeof outputs / sizeof *outputs, &path, 1, args->input.format, error);
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
@@ -89,7 +86,7 @@ static enum hr_status run_verb(const void *args_, const struct words *operands, 
   struct hr_forecast *forecast = NULL;
   enum hr_status status = read_options(args, &config, error);
   if (status == HR_OK) status = check_outputs(args, path, error);
-  if (status == HR_OK) status = input_read_trace_alone(path, &args->input, &trace, error);
+  if (status == HR_OK) status = input_read_trace_alone(path, &args->input, false, &trace, error);
   if (status == HR_OK) status = hr_forecast_make(trace, &config, &forecast, error);
   if (status == HR_OK) status = print_results(args, trace, forecast, error);
   hr_forecast_destroy(forecast);
@@ -99,8 +96,6 @@ static enum hr_status run_verb(const void *args_, const struct words *operands, 
 
 const struct verb verb_forecast = {.name = "forecast",
                                    .operands = "TRACE",
-                                   .min_operands = 1,
-                                   .max_operands = 1,
                                    .summary = "forecast demand from a trace, with prediction intervals",
                                    .details = details,
                                    .options = options,

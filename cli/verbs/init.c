@@ -134,7 +134,7 @@ static enum hr_status try_pattern(struct input_args *args, const char *from, con
   enum hr_status status = words_add(&args->classes, pattern, error);
   if (status != HR_OK) return status;
   uint32_t n_matches = 0;
-  if (input_read_trace_alone(from, args, &mapped, &no_column) == HR_OK && mapped->class_)
+  if (input_read_trace_alone(from, args, false, &mapped, &no_column) == HR_OK && mapped->class_)
     for (uint32_t i = 0; i < mapped->n_jobs; i++) n_matches += mapped->class_[i] != HR_CLASS_UNKNOWN;
   bool helps = mapped && n_matches > 0 && n_matches < mapped->n_jobs;
   if (helps) {
@@ -200,7 +200,7 @@ static enum hr_status draft_from(const struct init_args *init, const char *from,
   enum hr_status status = name && file ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
   args.classes = (struct words){0}; /* for this copy of the arguments, to which guess_classes may add a pattern */
   if (status == HR_OK) status = copy_words(&args.classes, &init->input.classes, error);
-  if (status == HR_OK) status = input_read_trace_alone(from, &args, &trace, error);
+  if (status == HR_OK) status = input_read_trace_alone(from, &args, false, &trace, error);
   if (status == HR_OK) status = guess_classes(&args, from, &trace, error);
   if (status == HR_OK) status = make_map(&args, &map, error);
   if (status == HR_OK) status = check_goals(init, trace, error);
@@ -299,7 +299,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_init = {.name = "init",
                                .operands = "[FILE]",
-                               .max_operands = 1,
                                .summary = "write a scenario file to begin with: a draft from a trace, or one that "
                                           "explains every key",
                                .details = details,

@@ -821,8 +821,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 const struct verb verb_list = {
     .name = "list",
     .operands = "WHAT [PATH]",
-    .min_operands = 1,
-    .max_operands = 2,
     .summary = "list policies, placement rules, trace formats, metrics, scenarios, keys, GPU types or prices",
     .details = details,
     .options = options,

@@ -123,8 +123,7 @@ static enum hr_status search(struct plan_state *plan, struct hr_error *error) {
   progress_bar_count(&bar, plan->input.trace->n_jobs, true);
   double begin_s = clock_s();
   status = hr_plan(&config, &plan->plan, error);
-  plan->perf =
-      (struct hr_perf){.load_s = plan->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  plan->perf = input_perf(&plan->input, begin_s);
   progress_bar_stop(&bar);
   if (events.file) fclose(events.file);
   return status;
@@ -220,19 +219,13 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   return hr_ranks_leave(&plan.ranks, status, error);
 }
 
-static void set_command(void *args, const struct command *command) {
-  ((struct plan_args *)args)->page.command = *command;
-}
-
 const struct verb verb_plan = {
     .name = "plan",
     .operands = "SCENARIO",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "find what to buy: the cheapest mix of capacity that meets the goals, with confidence intervals",
     .details = details,
     .options = options,
     .args_bytes = sizeof(struct plan_args),
-    .set_command = set_command,
+    .command_at = AT(page.command),
     .on_ranks = true,
     .run = run_verb};

@@ -106,7 +106,7 @@ static enum hr_status run_replications(const struct input *input, const struct r
   progress_bar_count(&bar, input->trace->n_jobs, input->scenario->replications.metric.text != NULL);
   double begin_s = clock_s();
   enum hr_status status = hr_replicate(&config, &replicates, error);
-  const struct hr_perf perf = {.load_s = input->load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  const struct hr_perf perf = input_perf(input, begin_s);
   progress_bar_stop(&bar);
   if (status == HR_OK && leads) status = print_replications(input, args, replicates, &perf, error);
   hr_replicates_destroy(replicates);
@@ -570,19 +570,13 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   return hr_ranks_leave(&run.ranks, status, error);
 }
 
-static void set_command(void *args, const struct command *command) {
-  ((struct run_args *)args)->files.page.command = *command;
-}
-
 const struct verb verb_run = {.name = "run",
                               .operands = "SCENARIO",
-                              .min_operands = 1,
-                              .max_operands = 1,
                               .summary = "replay a trace on a scenario's cluster and print the main metrics",
                               .details = details,
                               .options = options,
                               .args_bytes = sizeof(struct run_args),
-                              .set_command = set_command,
+                              .command_at = AT(files.page.command),
                               .on_ranks = true,
                               .run = run_verb};
 
@@ -629,12 +623,10 @@ static enum hr_status run_report(const void *args, const struct words *operands,
 
 const struct verb verb_report = {.name = "report",
                                  .operands = "SCENARIO",
-                                 .min_operands = 1,
-                                 .max_operands = 1,
                                  .summary = "replay a trace like 'run' and write an HTML report",
                                  .details = report_details,
                                  .options = report_options,
                                  .args_bytes = sizeof(struct run_args),
                                  .set_defaults = set_report_defaults,
-                                 .set_command = set_command,
+                                 .command_at = AT(files.page.command),
                                  .run = run_report};

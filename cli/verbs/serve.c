@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 struct serve_args {
-  struct command command;
   const char *listen, *token_file;
   uint64_t port, workers, max_upload, max_memory, max_seconds, max_plan_seconds; /* 0: not set */
   bool open, allow_plugins;
+  struct command command;
 };
 
 #define AT(field) offsetof(struct serve_args, field)
@@ -90,16 +90,11 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   return status;
 }
 
-static void set_command(void *args, const struct command *command) {
-  ((struct serve_args *)args)->command = *command;
-}
-
 const struct verb verb_serve = {.name = "serve",
                                 .operands = "[DIR]",
-                                .max_operands = 1,
                                 .summary = "plan in the browser: a local server with a page and an HTTP interface",
                                 .details = details,
                                 .options = options,
                                 .args_bytes = sizeof(struct serve_args),
-                                .set_command = set_command,
+                                .command_at = AT(command),
                                 .run = run_verb};

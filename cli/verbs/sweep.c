@@ -111,7 +111,7 @@ static enum hr_status prepare_outputs(const struct sweep_args *args, const char 
                                       struct page *page, struct hr_error *error) {
   const struct output outputs[] = {{"db", file}, {"csv", args->csv}, {"report", args->page.report}};
   enum hr_status status = page_prepare(page, &args->page, error);
-  if (status == HR_OK) status = outputs_check(outputs, sizeof outputs / sizeof *outputs, &grid, 1, error);
+  if (status == HR_OK) status = outputs_check(outputs, sizeof outputs / sizeof *outputs, &grid, 1, NULL, error);
   if (status == HR_OK && is_stdout(file))
     status = hr_fail(error, HR_BAD_INPUT, "--db -: expected a file, not standard output");
   return status;
@@ -154,19 +154,13 @@ static enum hr_status run_sweep(const void *untyped, const struct words *operand
   return hr_ranks_leave(&ranks, status, error);
 }
 
-static void set_command(void *args, const struct command *command) {
-  ((struct sweep_args *)args)->page.command = *command;
-}
-
 const struct verb verb_sweep = {.name = "sweep",
                                 .operands = "GRID",
-                                .min_operands = 1,
-                                .max_operands = 1,
                                 .summary = "run a scenario with many settings and store the results in a SQLite file",
                                 .details = sweep_details,
                                 .options = sweep_options,
                                 .args_bytes = sizeof(struct sweep_args),
-                                .set_command = set_command,
+                                .command_at = AT(page.command),
                                 .on_ranks = true,
                                 .run = run_sweep};
 
@@ -199,7 +193,7 @@ static enum hr_status run_merge(const void *untyped, const struct words *operand
   const struct output outputs[] = {{"csv", args->csv}};
   struct hr_sweep_counts counts;
   enum hr_status status =
-      outputs_check(outputs, sizeof outputs / sizeof *outputs, operands->at, operands->count, error);
+      outputs_check(outputs, sizeof outputs / sizeof *outputs, operands->at, operands->count, NULL, error);
   if (status == HR_OK) status = hr_sweep_merge(file, operands->at + 1, operands->count - 1, &counts, error);
   if (status == HR_OK) status = print_results(NULL, file, args->csv, args->quiet, &counts, error);
   if (status == HR_OK && counts.missing)
@@ -211,8 +205,6 @@ static enum hr_status run_merge(const void *untyped, const struct words *operand
 
 const struct verb verb_merge = {.name = "merge",
                                 .operands = "OUT SHARD...",
-                                .min_operands = 2,
-                                .max_operands = SIZE_MAX,
                                 .summary = "merge the files of a sweep's shards into one",
                                 .details = merge_details,
                                 .options = merge_options,

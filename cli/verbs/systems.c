@@ -23,11 +23,10 @@ static const struct option conform_options[] = {{"json", OPTION_TEXT, offsetof(s
 static enum hr_status run_conform(const void *args, const struct words *operands, struct hr_error *error) {
   const struct conform_args *conform = args;
   const char *system = operands->at[0];
-  bool known = false;
-  for (size_t i = 0; hr_conform_systems[i]; i++) known |= strcmp(hr_conform_systems[i], system) == 0;
-  if (!known) return unknown_word("system", system, hr_conform_systems, error);
   const struct output output = {"json", conform->json};
-  enum hr_status status = outputs_check(&output, conform->json != NULL, operands->at + 1, operands->count - 1, error);
+  unsigned place;
+  enum hr_status status = find_word("system", system, hr_conform_systems, &place, error);
+  if (status == HR_OK) status = outputs_check(&output, 1, operands->at + 1, operands->count - 1, NULL, error);
   if (status != HR_OK) return status;
   struct hr_conform_report report;
   status = hr_conform_run(system, operands->at + 1, operands->count - 1, &report, error);
@@ -43,8 +42,6 @@ static enum hr_status run_conform(const void *args, const struct words *operands
 const struct verb verb_conform = {
     .name = "conform",
     .operands = "SYSTEM FILE...",
-    .min_operands = 2,
-    .max_operands = SIZE_MAX,
     .summary = "check the model of another scheduler with test vectors",
     .details = "SYSTEM is kueue, kai, volcano, kubernetes, slurm, autoscalers or clusters.\n"
                "The last line has counts. The exit code is 1 if a case failed.\n",
@@ -66,13 +63,13 @@ static const struct option import_options[] = {{"output", OPTION_TEXT, offsetof(
 static enum hr_status run_import(const void *args, const struct words *operands, struct hr_error *error) {
   const struct import_args *import = args;
   const char *system = operands->at[0];
-  bool known = false;
-  for (size_t i = 0; hr_import_systems[i]; i++) known |= strcmp(hr_import_systems[i], system) == 0;
-  if (!known) return unknown_word("system", system, hr_import_systems, error);
+  unsigned place;
+  enum hr_status status = find_word("system", system, hr_import_systems, &place, error);
+  if (status != HR_OK) return status;
   if (!import->output)
     return hr_fail(error, HR_BAD_INPUT, "import: option '-o' is missing: '-o FILE' names the scenario to write");
   const struct output output = {"output", import->output};
-  enum hr_status status = outputs_check(&output, 1, operands->at + 1, operands->count - 1, error);
+  status = outputs_check(&output, 1, operands->at + 1, operands->count - 1, NULL, error);
   if (status != HR_OK) return status;
   struct hr_notes notes = {0};
   status = hr_import(system, operands->at + 1, operands->count - 1, import->output, &notes, error);
@@ -88,8 +85,6 @@ static enum hr_status run_import(const void *args, const struct words *operands,
 const struct verb verb_import = {
     .name = "import",
     .operands = "SYSTEM FILE...",
-    .min_operands = 2,
-    .max_operands = SIZE_MAX,
     .summary = "write a scenario from the configuration of another scheduler",
     .details = "SYSTEM is one of\n"
                "  kueue    FILE: Kubernetes objects as YAML or JSON, such as the output of\n"
@@ -126,7 +121,7 @@ static enum hr_status fit_failures(const void *untyped, const struct words *oper
   const char *path = operands->at[0];
   const struct output output = {"json", args->json};
   struct hr_failure_log log = {0};
-  enum hr_status status = outputs_check(&output, 1, &path, 1, error);
+  enum hr_status status = outputs_check(&output, 1, &path, 1, NULL, error);
   if (status == HR_OK) status = hr_failure_log_read(path, &log, error);
   if (status == HR_OK && args->json) status = hr_failure_fits_write_json(args->json, path, &log, args->system, error);
   if (status == HR_OK && !is_stdout(args->json))
@@ -138,8 +133,6 @@ static enum hr_status fit_failures(const void *untyped, const struct words *oper
 static const struct verb verb_fit_failures = {
     .name = "fit failures",
     .operands = "LOG",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "fit distributions to the times between failures and the repairs of a log",
     .details = "Distributions: exponential, Weibull, log-normal and gamma, by maximum likelihood.\n"
                "docs/reference/failures.md describes the formats of logs and each figure.\n"

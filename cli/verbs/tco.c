@@ -111,17 +111,11 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   return status;
 }
 
-static void set_command(void *args, const struct command *command) {
-  ((struct tco_args *)args)->page.command = *command;
-}
-
 const struct verb verb_tco = {.name = "tco",
                               .operands = "SCENARIO",
-                              .min_operands = 1,
-                              .max_operands = 1,
                               .summary = "compare the cost of owned and rented capacity over years",
                               .details = details,
                               .options = options,
                               .args_bytes = sizeof(struct tco_args),
-                              .set_command = set_command,
+                              .command_at = AT(page.command),
                               .run = run_verb};

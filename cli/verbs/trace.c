@@ -33,7 +33,7 @@ struct generate_args {
   double load, median_s, sigma, max_s, diurnal, limit_min, limit_max;
   const char *gpu_counts;
   struct like_args like; /* `output` and `quiet` are also used without --like */
-  const struct command *command;
+  struct command command;
 };
 
 /* The arguments of --like, with those options of the parametric generator that also apply to it. */
@@ -240,7 +240,7 @@ static enum hr_status check_name(const char *like, struct hr_error *error) {
 static enum hr_status fit(const struct like_args *args, struct hr_workload_model **model, struct hr_error *error) {
   enum { FEW = 30 };
   struct hr_trace *trace = NULL;
-  enum hr_status status = input_read_trace_alone(args->like, &args->input, &trace, error);
+  enum hr_status status = input_read_trace_alone(args->like, &args->input, false, &trace, error);
   if (status != HR_OK) return status;
   if (!args->quiet) input_print_trace_notes(stderr, trace);
   if (!args->quiet && trace->n_jobs < FEW)
@@ -298,11 +298,11 @@ static enum hr_status choose_blocks(const char *blocks, const struct hr_trace *t
   static const char *const known[] = {"days", "weeks", NULL};
   enum { ENOUGH_WEEKS = 10 };
   struct hr_workload_cut cut;
-  if (blocks && strcmp(blocks, known[0]) != 0 && strcmp(blocks, known[1]) != 0)
-    return unknown_word("--blocks", blocks, known, error);
+  unsigned choice;
+  if (blocks && find_word("--blocks", blocks, known, &choice, error) != HR_OK) return HR_BAD_INPUT;
   spec->blocks = HR_BLOCKS_WEEKS;
   bool enough = hr_trace_cut(trace, spec, &cut, NULL) == HR_OK && cut.n_whole >= ENOUGH_WEEKS;
-  if (blocks ? strcmp(blocks, "days") == 0 : !enough) spec->blocks = HR_BLOCKS_DAYS;
+  if (blocks ? choice == 0 : !enough) spec->blocks = HR_BLOCKS_DAYS;
   if (hr_trace_cut(trace, spec, &cut, NULL) == HR_OK) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%s: the trace has fewer than two whole %s to draw from", trace->source,
                  hr_blocks_name(spec->blocks));
@@ -339,7 +339,7 @@ static enum hr_status run_resample(const struct like_request *request, bool ship
                     "cannot be used with --resample, which keeps the trace's load; 'headroom trace scale' changes it",
                     error);
   if (status == HR_OK) status = hr_generated_file(args->output, &row_by_row, error);
-  if (status == HR_OK) status = input_read_trace_alone(args->like, &args->input, &trace, error);
+  if (status == HR_OK) status = input_read_trace_alone(args->like, &args->input, false, &trace, error);
   if (status != HR_OK) return status;
   if (!args->quiet) input_print_trace_notes(stderr, trace);
   status = redraw(request, trace, error);
@@ -352,12 +352,11 @@ static enum hr_status run_resample(const struct like_request *request, bool ship
 static enum hr_status run_like(const struct like_request *request, struct hr_error *error) {
   const struct like_args *args = request->args;
   const struct output outputs[] = {{"output", args->output}, {"model-out", args->model_out}, {"json", args->json}};
-  const char *inputs[] = {args->like};
   const size_t n_outputs = sizeof outputs / sizeof *outputs;
   bool ships = is_shipped(args->like);
   enum hr_status status = refuse_with_like(request->command, error);
-  if (status == HR_OK) status = outputs_check(outputs, n_outputs, inputs, ships ? 0 : 1, error);
-  if (status == HR_OK) status = outputs_spare_params(outputs, n_outputs, args->input.format, error);
+  if (status == HR_OK)
+    status = outputs_check(outputs, n_outputs, &args->like, ships ? 0 : 1, args->input.format, error);
   if (status == HR_OK && !ships) status = check_name(args->like, error);
   if (status != HR_OK || args->resample) return status == HR_OK ? run_resample(request, ships, error) : status;
   struct hr_workload_model *model = NULL;
@@ -368,27 +367,23 @@ static enum hr_status run_like(const struct like_request *request, struct hr_err
 }
 
 static enum hr_status generate_like(const struct generate_args *args, struct hr_error *error) {
-  struct like_request request = {.args = &args->like, .command = args->command};
+  struct like_request request = {.args = &args->like, .command = &args->command};
   hr_workload_model_spec_init(&request.spec);
   request.spec.count = args->count;
   request.spec.seed = args->seed;
   request.spec.nodes = (uint32_t)args->nodes;
   request.spec.gpus_per_node = (uint32_t)args->gpus_per_node;
-  request.spec.load = is_set(args->command, "load") ? args->load : 0;
-  request.users = is_set(args->command, "users") ? (uint32_t)args->users : 0;
-  request.tenants = is_set(args->command, "tenants") ? (uint32_t)args->tenants : 0;
+  request.spec.load = is_set(&args->command, "load") ? args->load : 0;
+  request.users = is_set(&args->command, "users") ? (uint32_t)args->users : 0;
+  request.tenants = is_set(&args->command, "tenants") ? (uint32_t)args->tenants : 0;
   return run_like(&request, error);
-}
-
-static void generate_set_command(void *args, const struct command *command) {
-  ((struct generate_args *)args)->command = command;
 }
 
 static enum hr_status generate_run_action(const void *args, const struct words *operands, struct hr_error *error) {
   const struct generate_args *generate_args = args;
   (void)operands;
   if (generate_args->like.like) return generate_like(generate_args, error);
-  enum hr_status status = refuse_without_like(generate_args->command, error);
+  enum hr_status status = refuse_without_like(&generate_args->command, error);
   return status == HR_OK ? generate(generate_args, error) : status;
 }
 
@@ -399,7 +394,7 @@ const struct verb verb_trace_generate = {.name = "trace generate",
                                          .options = generate_options,
                                          .args_bytes = sizeof(struct generate_args),
                                          .set_defaults = generate_set_defaults,
-                                         .set_command = generate_set_command,
+                                         .command_at = GENERATE(command),
                                          .run = generate_run_action};
 
 /* ---- trace check ------------------------------------------------------------------------------------ */
@@ -453,8 +448,7 @@ static enum hr_status check_outputs(const struct trace_check_state *check, const
   const struct output outputs[] = {{"output", args->output}, {"json", args->json}};
   const char *const inputs[] = {path, args->cluster ? args->cluster : path};
   const size_t n_outputs = sizeof outputs / sizeof *outputs;
-  enum hr_status status = outputs_check(outputs, n_outputs, inputs, sizeof inputs / sizeof *inputs, error);
-  return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
+  return outputs_check(outputs, n_outputs, inputs, sizeof inputs / sizeof *inputs, args->input.format, error);
 }
 
 /* Reads the trace; bad rows are skipped, since the check reports them. With --cluster, the trace is read as by `run
@@ -463,7 +457,7 @@ static enum hr_status read_all(struct trace_check_state *check, const char *path
   struct input_args args = check->args->input;
   args.lenient = true;
   args.trace = path;
-  if (!check->args->cluster) return input_read_trace_alone(path, &args, &check->input.trace, error);
+  if (!check->args->cluster) return input_read_trace_alone(path, &args, false, &check->input.trace, error);
   enum hr_status status = input_open(&check->input, check->args->cluster, &args, error);
   return status == HR_OK ? input_read_trace(&check->input, &args, error) : status;
 }
@@ -520,8 +514,6 @@ static enum hr_status check_run_action(const void *args, const struct words *ope
 
 static const struct verb verb_trace_check = {.name = "trace check",
                                              .operands = "TRACE",
-                                             .min_operands = 1,
-                                             .max_operands = 1,
                                              .summary = "list wrong and suspicious data of a trace: exit code 0 or 1",
                                              .details = check_details,
                                              .options = check_options,
@@ -558,8 +550,7 @@ static const char stats_details[] = "Prints sizes, run times and GPU hours by si
 static enum hr_status stats_check_outputs(const struct stats_args *args, const char *path, struct hr_error *error) {
   const struct output outputs[] = {{"output", args->output}, {"json", args->json}};
   const size_t n_outputs = sizeof outputs / sizeof *outputs;
-  enum hr_status status = outputs_check(outputs, n_outputs, &path, 1, error);
-  return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
+  return outputs_check(outputs, n_outputs, &path, 1, args->input.format, error);
 }
 
 static enum hr_status stats_print(const struct stats_args *args, const char *path, const struct hr_trace_stats *stats,
@@ -582,7 +573,7 @@ static enum hr_status stats_run_action(const void *untyped, const struct words *
   struct hr_trace *trace = NULL;
   struct hr_trace_stats *stats = NULL;
   enum hr_status status = stats_check_outputs(args, path, error);
-  if (status == HR_OK) status = input_read_trace_alone(path, &args->input, &trace, error);
+  if (status == HR_OK) status = input_read_trace_alone(path, &args->input, false, &trace, error);
   if (status == HR_OK && !args->quiet) input_print_trace_notes(stderr, trace);
   if (status == HR_OK) status = hr_trace_stats_make(trace, &stats, error);
   if (status == HR_OK) status = stats_print(args, path, stats, error);
@@ -594,8 +585,6 @@ static enum hr_status stats_run_action(const void *untyped, const struct words *
 static const struct verb verb_trace_stats = {
     .name = "trace stats",
     .operands = "TRACE",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "print statistics of a trace: sizes, run times, arrivals, shares, fits",
     .details = stats_details,
     .options = stats_options,
@@ -604,20 +593,12 @@ static const struct verb verb_trace_stats = {
 
 /* ---- trace pack ------------------------------------------------------------------------------------- */
 
-struct pack_args {
-  struct input_args input;
-  const char *output, *json;
-  bool quiet;
-};
-
-static const struct option pack_options[] = {{"output", OPTION_TEXT, offsetof(struct pack_args, output), "FILE",
-                                              "the packed trace to write, e.g. jobs.hrt", .letter = 'o'},
-                                             {"json", OPTION_TEXT, offsetof(struct pack_args, json), "FILE",
-                                              "write jobs, bytes and sections as JSON ('-': standard output)"},
-                                             {"quiet", OPTION_FLAG, offsetof(struct pack_args, quiet), NULL,
-                                              "print no notes; errors are still printed", .letter = 'q'},
-                                             TRACE_OPTIONS(pack_args),
-                                             {0}};
+static const struct option pack_options[] = {
+    {"output", OPTION_TEXT, STATS_AT(output), "FILE", "the packed trace to write, e.g. jobs.hrt", .letter = 'o'},
+    {"json", OPTION_TEXT, STATS_AT(json), "FILE", "write jobs, bytes and sections as JSON ('-': standard output)"},
+    {"quiet", OPTION_FLAG, STATS_AT(quiet), NULL, "print no notes; errors are still printed", .letter = 'q'},
+    TRACE_OPTIONS(stats_args),
+    {0}};
 
 static const char pack_details[] = "A packed trace is memory-mapped, so it opens without parsing. It is recognised\n"
                                    "without --format, and contains all fields that were read from the input.\n"
@@ -627,23 +608,20 @@ static const char pack_details[] = "A packed trace is memory-mapped, so it opens
                                    "  headroom trace pack jobs.csv.gz -o jobs.hrt\n"
                                    "  headroom run scenarios/demo.json --trace jobs.hrt\n";
 
-static enum hr_status pack_check_outputs(const char *path, const struct pack_args *args, struct hr_error *error) {
+static enum hr_status pack_check_outputs(const char *path, const struct stats_args *args, struct hr_error *error) {
   if (!args->output)
     return hr_fail(error, HR_BAD_INPUT, "trace pack: -o FILE is missing\nTry 'headroom help trace pack'.");
   if (!hr_trace_writer_find("packed", args->output, error)) return HR_BAD_INPUT;
   const struct output outputs[] = {{"output", args->output}, {"json", args->json}};
-  const char *const inputs[] = {path};
-  const size_t n_outputs = sizeof outputs / sizeof *outputs;
-  enum hr_status status = outputs_check(outputs, n_outputs, inputs, 1, error);
-  return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
+  return outputs_check(outputs, sizeof outputs / sizeof *outputs, &path, 1, args->input.format, error);
 }
 
 static enum hr_status pack(const void *untyped, const struct words *operands, struct hr_error *error) {
-  const struct pack_args *args = untyped;
+  const struct stats_args *args = untyped;
   struct hr_trace *trace = NULL;
   struct hr_packed packed;
   enum hr_status status = pack_check_outputs(operands->at[0], args, error);
-  if (status == HR_OK) status = input_read_trace_spooled(operands->at[0], &args->input, &trace, error);
+  if (status == HR_OK) status = input_read_trace_alone(operands->at[0], &args->input, true, &trace, error);
   if (status == HR_OK) status = hr_trace_pack(trace, args->output, &packed, error);
   if (status == HR_OK && args->json) status = hr_packed_write_json(&packed, args->json, error);
   if (status == HR_OK && !args->quiet) input_print_trace_notes(stderr, trace);
@@ -653,13 +631,11 @@ static enum hr_status pack(const void *untyped, const struct words *operands, st
 
 static const struct verb verb_trace_pack = {.name = "trace pack",
                                             .operands = "TRACE",
-                                            .min_operands = 1,
-                                            .max_operands = 1,
                                             .summary =
                                                 "write a trace in the packed format, which opens without parsing",
                                             .details = pack_details,
                                             .options = pack_options,
-                                            .args_bytes = sizeof(struct pack_args),
+                                            .args_bytes = sizeof(struct stats_args),
                                             .run = pack};
 
 /* ---- trace ------------------------------------------------------------------------------------------ */

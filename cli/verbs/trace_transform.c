@@ -63,10 +63,10 @@ static const char *output_of(const struct transform *transform) {
 static enum hr_status check_outputs(const struct transform *transform, struct hr_error *error) {
   const struct output outputs[] = {{"output", output_of(transform)}, {"json", transform->args->json}};
   const size_t n_outputs = sizeof outputs / sizeof *outputs;
-  enum hr_status status = outputs_check(outputs, n_outputs, transform->paths->at, transform->paths->count, error);
-  if (status == HR_OK) status = outputs_spare_params(outputs, n_outputs, transform->args->input.format, error);
+  enum hr_status status = outputs_check(outputs, n_outputs, transform->paths->at, transform->paths->count,
+                                        transform->args->input.format, error);
   if (status != HR_OK || !transform->also_read) return status;
-  return outputs_check(outputs, n_outputs, &transform->also_read, 1, error);
+  return outputs_check(outputs, n_outputs, &transform->also_read, 1, NULL, error);
 }
 
 static enum hr_status check_inputs(const struct words *paths, struct hr_error *error) {
@@ -76,7 +76,7 @@ static enum hr_status check_inputs(const struct words *paths, struct hr_error *e
                : hr_fail(error, HR_BAD_INPUT, "-: standard input is named %zu times, but can be read only once", n);
 }
 
-/* Checks outputs and format, and reads all traces. The caller must call transform_finish, even after an error. */
+/* Checks outputs and format, and reads all traces. The caller must call transform_end, even after an error. */
 static enum hr_status transform_open(struct transform *transform, struct hr_error *error) {
   const struct transform_args *args = transform->args;
   enum hr_status status = HR_OK;
@@ -87,16 +87,9 @@ static enum hr_status transform_open(struct transform *transform, struct hr_erro
   transform->traces = calloc(transform->paths->count, sizeof *transform->traces);
   if (!transform->traces) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (size_t i = 0; status == HR_OK && i < transform->paths->count; i++)
-    status = transform->spooled
-                 ? input_read_trace_spooled(transform->paths->at[i], &args->input, &transform->traces[i], error)
-                 : input_read_trace_alone(transform->paths->at[i], &args->input, &transform->traces[i], error);
+    status =
+        input_read_trace_alone(transform->paths->at[i], &args->input, transform->spooled, &transform->traces[i], error);
   return status;
-}
-
-static void transform_finish(struct transform *transform) {
-  for (size_t i = 0; transform->traces && i < transform->paths->count; i++) hr_trace_destroy(transform->traces[i]);
-  free(transform->traces);
-  hr_trace_destroy(transform->result);
 }
 
 /* ---- Output ----------------------------------------------------------------------------------------- */
@@ -144,11 +137,19 @@ static enum hr_status transform_write(const struct transform *transform, struct 
   return status;
 }
 
-/* ---- trace convert ---------------------------------------------------------------------------------- */
+/* Writes the result unless `status` is an error, and frees the traces. Returns the first error. */
+static enum hr_status transform_end(struct transform *transform, enum hr_status status, struct hr_error *error) {
+  if (status == HR_OK) status = transform_write(transform, error);
+  for (size_t i = 0; transform->traces && i < transform->paths->count; i++) hr_trace_destroy(transform->traces[i]);
+  free(transform->traces);
+  hr_trace_destroy(transform->result);
+  return status;
+}
 
-struct convert_args {
-  struct transform_args base;
-};
+/* The names of the values of an enumeration, for find_word. */
+#define WORD(value, text) text,
+
+/* ---- trace convert ---------------------------------------------------------------------------------- */
 
 static const struct option convert_options[] = {TRANSFORM_OPTIONS,
                                                 {"to", OPTION_TEXT, TRANSFORM_OPTION(to), "FORMAT",
@@ -164,22 +165,17 @@ static const char convert_details[] =
     "  headroom trace convert jobs.csv -o jobs.swf --json lost.json\n";
 
 static enum hr_status convert_run(const void *args, const struct words *operands, struct hr_error *error) {
-  const struct convert_args *convert = args;
-  struct transform transform = {.args = &convert->base, .paths = operands, .action = "convert"};
+  struct transform transform = {.args = args, .paths = operands, .action = "convert"};
   enum hr_status status = transform_open(&transform, error);
-  if (status == HR_OK) status = transform_write(&transform, error);
-  transform_finish(&transform);
-  return status;
+  return transform_end(&transform, status, error);
 }
 
 const struct verb verb_trace_convert = {.name = "trace convert",
                                         .operands = "TRACE",
-                                        .min_operands = 1,
-                                        .max_operands = 1,
                                         .summary = "write a trace in another format",
                                         .details = convert_details,
                                         .options = convert_options,
-                                        .args_bytes = sizeof(struct convert_args),
+                                        .args_bytes = sizeof(struct transform_args),
                                         .run = convert_run};
 
 /* ---- trace cut -------------------------------------------------------------------------------------- */
@@ -239,15 +235,11 @@ static enum hr_status cut_run(const void *args, const struct words *operands, st
   enum hr_status status = transform_open(&transform, error);
   if (status == HR_OK) status = cut_read_options(cut, transform.traces[0], &spec, error);
   if (status == HR_OK) status = hr_transform_cut(transform.traces[0], &spec, &transform.result, error);
-  if (status == HR_OK) status = transform_write(&transform, error);
-  transform_finish(&transform);
-  return status;
+  return transform_end(&transform, status, error);
 }
 
 const struct verb verb_trace_cut = {.name = "trace cut",
                                     .operands = "TRACE",
-                                    .min_operands = 1,
-                                    .max_operands = 1,
                                     .summary = "cut a trace to a time window, or to some of its jobs",
                                     .details = cut_details,
                                     .options = cut_options,
@@ -284,19 +276,6 @@ static const char scale_details[] = "thin and duplicate preserve daily and weekl
                                     "  headroom trace scale jobs.csv --load 0.5 -o half.csv\n"
                                     "  headroom trace scale jobs.csv --load 1.5 --by compress -o denser.csv\n";
 
-static enum hr_status find_method(const char *name, enum hr_scaling *by, struct hr_error *error) {
-  static const char *const known[] = {
-#define SCALING_WORD(name, text) text,
-      HR_SCALING_TABLE(SCALING_WORD)
-#undef SCALING_WORD
-          NULL};
-  for (int i = 0; i < HR_N_SCALINGS; i++) {
-    *by = (enum hr_scaling)i;
-    if (strcmp(known[i], name) == 0) return HR_OK;
-  }
-  return unknown_word("method", name, known, error);
-}
-
 /* Rejects options that have no effect with the scaling method `by`. */
 static enum hr_status check_method(const struct scale_args *args, enum hr_scaling by, struct hr_error *error) {
   if (args->jitter && by != HR_SCALING_DUPLICATE)
@@ -308,20 +287,18 @@ static enum hr_status check_method(const struct scale_args *args, enum hr_scalin
   return HR_OK;
 }
 
-static enum hr_status parse_seed(const char *text, uint64_t *seed, struct hr_error *error) {
-  *seed = 1;
-  if (!text || parse_whole(text, seed)) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "--seed %.60s: expected a whole number from 0 to %" PRIu64, text, UINT64_MAX);
-}
-
 static enum hr_status scale_read_options(const struct scale_args *args, struct hr_scale_spec *spec,
                                          struct hr_error *error) {
-  *spec = (struct hr_scale_spec){.by = args->load < 1 ? HR_SCALING_THIN : HR_SCALING_DUPLICATE, .load = args->load};
+  *spec = (struct hr_scale_spec){
+      .by = args->load < 1 ? HR_SCALING_THIN : HR_SCALING_DUPLICATE, .load = args->load, .seed = 1};
   if (!(args->load > 0))
     return hr_fail(error, HR_BAD_INPUT, "trace scale: --load X is missing\nTry 'headroom help trace scale'.");
-  enum hr_status status = args->by ? find_method(args->by, &spec->by, error) : HR_OK;
+  static const char *const methods[] = {HR_SCALING_TABLE(WORD) NULL};
+  unsigned method = spec->by;
+  enum hr_status status = args->by ? find_word("method", args->by, methods, &method, error) : HR_OK;
+  spec->by = (enum hr_scaling)method;
   if (status == HR_OK) status = check_method(args, spec->by, error);
-  if (status == HR_OK) status = parse_seed(args->seed, &spec->seed, error);
+  if (status == HR_OK) status = args->seed ? parse_seed(args->seed, &spec->seed, error) : HR_OK;
   if (status != HR_OK) return status;
   return hr_span_parse("jitter", args->jitter ? args->jitter : "1h", false, &spec->jitter_us, error);
 }
@@ -336,15 +313,11 @@ static enum hr_status scale_run(const void *args, const struct words *operands, 
   transform.seed = spec.seed;
   transform.seeded = spec.by != HR_SCALING_COMPRESS;
   if (status == HR_OK) status = hr_transform_scale(transform.traces[0], &spec, &transform.result, error);
-  if (status == HR_OK) status = transform_write(&transform, error);
-  transform_finish(&transform);
-  return status;
+  return transform_end(&transform, status, error);
 }
 
 const struct verb verb_trace_scale = {.name = "trace scale",
                                       .operands = "TRACE",
-                                      .min_operands = 1,
-                                      .max_operands = 1,
                                       .summary = "change the load of a trace",
                                       .details = scale_details,
                                       .options = scale_options,
@@ -380,19 +353,6 @@ static void shuffle_set_defaults(void *args) {
   *(struct shuffle_args *)args = (struct shuffle_args){.what = "arrivals", .seed = 1};
 }
 
-static enum hr_status find_what(const char *name, enum hr_shuffling *what, struct hr_error *error) {
-  static const char *const known[] = {
-#define SHUFFLING_WORD(name, text) text,
-      HR_SHUFFLING_TABLE(SHUFFLING_WORD)
-#undef SHUFFLING_WORD
-          NULL};
-  for (int i = 0; i < HR_N_SHUFFLINGS; i++) {
-    *what = (enum hr_shuffling)i;
-    if (strcmp(known[i], name) == 0) return HR_OK;
-  }
-  return unknown_word("shuffle", name, known, error);
-}
-
 static enum hr_status shuffle_run(const void *args, const struct words *operands, struct hr_error *error) {
   const struct shuffle_args *shuffle = args;
   struct transform transform = {.args = &shuffle->base,
@@ -401,20 +361,18 @@ static enum hr_status shuffle_run(const void *args, const struct words *operands
                                 .method = shuffle->what,
                                 .seed = shuffle->seed,
                                 .seeded = true};
-  enum hr_shuffling what;
-  enum hr_status status = find_what(shuffle->what, &what, error);
+  static const char *const properties[] = {HR_SHUFFLING_TABLE(WORD) NULL};
+  unsigned what;
+  enum hr_status status = find_word("shuffle", shuffle->what, properties, &what, error);
   if (status == HR_OK) status = transform_open(&transform, error);
   if (status == HR_OK)
-    status = hr_transform_shuffle(transform.traces[0], what, shuffle->seed, &transform.result, error);
-  if (status == HR_OK) status = transform_write(&transform, error);
-  transform_finish(&transform);
-  return status;
+    status =
+        hr_transform_shuffle(transform.traces[0], (enum hr_shuffling)what, shuffle->seed, &transform.result, error);
+  return transform_end(&transform, status, error);
 }
 
 const struct verb verb_trace_shuffle = {.name = "trace shuffle",
                                         .operands = "TRACE",
-                                        .min_operands = 1,
-                                        .max_operands = 1,
                                         .summary = "permute the jobs of a trace",
                                         .details = shuffle_details,
                                         .options = shuffle_options,
@@ -498,10 +456,8 @@ static char *next_label(const char **list) {
 
 static enum hr_status check_count(const struct merge_state *merge, struct hr_error *error) {
   const char *labels = merge->args->labels;
-  size_t count = 1;
-  for (const char *at = labels; *at; at++) count += *at == ',';
   bool empty = !*labels || *labels == ',' || strstr(labels, ",,") || labels[strlen(labels) - 1] == ',';
-  if (count == merge->n && !empty) return HR_OK;
+  if (count_parts(labels) == merge->n && !empty) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "--labels %.200s: expected %zu words separated by commas, one for each trace",
                  labels, merge->n);
 }
@@ -570,22 +526,12 @@ static void merge_finish(struct merge_state *merge) {
 
 /* ---- trace merge: the verb -------------------------------------------------------------------------- */
 
-static enum hr_status find_align(const char *name, enum hr_align *align, struct hr_error *error) {
-  static const char *const known[] = {
-#define ALIGN_WORD(name, text) text,
-      HR_ALIGN_TABLE(ALIGN_WORD)
-#undef ALIGN_WORD
-          NULL};
-  for (int i = 0; i < HR_N_ALIGNS; i++) {
-    *align = (enum hr_align)i;
-    if (strcmp(known[i], name) == 0) return HR_OK;
-  }
-  return unknown_word("alignment", name, known, error);
-}
-
 static enum hr_status read_options(struct merge_state *merge, const struct words *paths, struct hr_error *error) {
   const struct trace_merge_args *args = merge->args;
-  enum hr_status status = find_align(args->align, &merge->spec.align, error);
+  static const char *const alignments[] = {HR_ALIGN_TABLE(WORD) NULL};
+  unsigned align;
+  enum hr_status status = find_word("alignment", args->align, alignments, &align, error);
+  merge->spec.align = (enum hr_align)align;
   if (status == HR_OK && args->keep_ids && args->tenant_prefix)
     status = hr_fail(error, HR_BAD_INPUT, "--keep-ids cannot be combined with --tenant-prefix, which needs labels");
   if (status == HR_OK && args->keep_ids && args->labels)
@@ -608,16 +554,13 @@ static enum hr_status merge_run(const void *args, const struct words *operands, 
   if (status == HR_OK)
     status = hr_transform_merge((const struct hr_trace *const *)transform.traces, operands->count, &merge.spec,
                                 &transform.result, error);
-  if (status == HR_OK) status = transform_write(&transform, error);
-  transform_finish(&transform);
+  status = transform_end(&transform, status, error);
   merge_finish(&merge);
   return status;
 }
 
 const struct verb verb_trace_merge = {.name = "trace merge",
                                       .operands = "TRACE...",
-                                      .min_operands = 1,
-                                      .max_operands = SIZE_MAX,
                                       .summary = "merge several traces into one",
                                       .details = merge_details,
                                       .options = merge_options,
@@ -743,15 +686,11 @@ static enum hr_status run_anonymise(const void *args, const struct words *operan
   struct pseudonym_key key = {.count = 0};
   enum hr_status status = anonymise(anonymise_args, &transform, &key, error);
   erase_key(&key);
-  if (status == HR_OK) status = transform_write(&transform, error);
-  transform_finish(&transform);
-  return status;
+  return transform_end(&transform, status, error);
 }
 
 const struct verb verb_trace_anonymise = {.name = "trace anonymise",
                                           .operands = "TRACE",
-                                          .min_operands = 1,
-                                          .max_operands = 1,
                                           .summary = "replace names in a trace by keyed pseudonyms",
                                           .details = anonymise_details,
                                           .options = anonymise_options,

@@ -373,8 +373,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_why = {.name = "why",
                               .operands = "SCENARIO",
-                              .min_operands = 1,
-                              .max_operands = 1,
                               .summary = "explain waiting time by reason, or why one job waited",
                               .details = details,
                               .options = options,
