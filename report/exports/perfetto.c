@@ -172,11 +172,8 @@ static void perfetto_name(struct perfetto_writer *perfetto, const char *what, ui
 }
 
 static void put_alert(struct perfetto_writer *perfetto, const struct hr_alert *alert, uint32_t thread) {
-  char name[200], *words = NULL;
-  size_t size = 0;
-  FILE *out = open_memstream(&words, &size);
-  if (out) hr__put_alert_words(out, alert);
-  if (!out || fclose(out) != 0) perfetto->out.out_of_memory = true;
+  char name[200], *words = hr__alert_words(alert);
+  if (!words) perfetto->out.out_of_memory = true;
   snprintf(name, sizeof name, "%s: %.100s", hr_alert_name(alert->rule), alert->where);
   perfetto_begin(perfetto, "X");
   perfetto_place(perfetto, CLUSTER_PROCESS, thread);

@@ -173,13 +173,10 @@ static void watch_close(struct hr_page_watch *watch, int64_t end_us) {
 enum { MAX_ALERTS = 5000, MAX_ALERT_GROUPS = 1000 };
 
 static enum hr_status put_words(struct hr__page_json *json, const struct hr_alert *alert) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *words = open_memstream(&text, &size);
-  if (words) hr__put_alert_words(words, alert);
-  bool complete = words && fclose(words) == 0;
-  hr__page_text(json, "words", complete ? text : "");
-  free(text);
+  char *words = hr__alert_words(alert);
+  const bool complete = words != NULL;
+  hr__page_text(json, "words", words);
+  free(words);
   return complete ? HR_OK : HR_NO_MEMORY;
 }
 

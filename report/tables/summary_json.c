@@ -437,18 +437,6 @@ void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *
 
 /* ---- Alerts ---------------------------------------------------------------------------------------- */
 
-static void put_alert_words(struct hr__json *json, cJSON *object, const struct hr_alert *alert) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *words = open_memstream(&text, &size);
-  if (words) hr__put_alert_words(words, alert);
-  if (words && fclose(words) == 0)
-    hr__json_text(json, object, "text", text);
-  else
-    json->failed = true;
-  free(text);
-}
-
 static void put_alerts(struct hr__json *json, cJSON *root, const struct hr_alerts *alerts, int64_t clock_us) {
   const struct hr_alert *list;
   size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
@@ -464,7 +452,10 @@ static void put_alerts(struct hr__json *json, cJSON *root, const struct hr_alert
     hr__json_number(json, inner, "duration_s", hr__seconds(alert->end_us - alert->begin_us));
     hr__json_number(json, inner, "value", alert->value);
     hr__json_count(json, inner, "count", alert->count);
-    put_alert_words(json, inner, alert);
+    char *words = hr__alert_words(alert);
+    if (!words) json->failed = true;
+    hr__json_text(json, inner, "text", words);
+    free(words);
   }
 }
 

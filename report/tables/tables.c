@@ -100,6 +100,45 @@ enum hr_status hr__json_write(const struct hr__json *json, cJSON *tree, const ch
   return status;
 }
 
+/* ---- Lines of text ---------------------------------------------------------------------------------- */
+
+void hr__put_title(struct hr__console *console, const char *before, const char *name, size_t width, bool keep_end) {
+  char *fitted = hr__fitted(console, name, width, keep_end);
+  if (!fitted) return;
+  fprintf(console->out, "%sHeadroom %s%s%s%s\n\n", hr__bold(console), hr_version(), *fitted ? before : "", fitted,
+          hr__plain(console));
+  free(fitted);
+}
+
+void hr__put_cell(struct hr__console *console, const char *text, size_t width, bool keep_end) {
+  char *fitted = hr__fitted(console, text, width, keep_end);
+  if (!fitted) return;
+  fprintf(console->out, "%s%*s", fitted, (int)(width + 1 - hr__width_of(fitted, strlen(fitted))), "");
+  free(fitted);
+}
+
+void hr__put_more(struct hr__console *console, size_t count, size_t max_rows) {
+  char more[HR__NUMBER_BYTES];
+  if (count > max_rows)
+    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(count - max_rows, more),
+            hr__plain(console));
+}
+
+bool hr__sentence_begin(struct hr__console *console, struct hr__sentence *sentence) {
+  *sentence = (struct hr__sentence){0};
+  sentence->out = open_memstream(&sentence->text, &sentence->size);
+  if (!sentence->out) console->out_of_memory = true;
+  return sentence->out;
+}
+
+void hr__sentence_end(struct hr__console *console, struct hr__sentence *sentence, const char *label) {
+  if (fclose(sentence->out) == 0)
+    hr__put_field(console, label, "%s", sentence->text);
+  else
+    console->out_of_memory = true;
+  free(sentence->text);
+}
+
 /* ---- Metrics --------------------------------------------------------------------------------------- */
 
 /* Lines of text about the metrics of a run. A line is a template: "{queue.max}" is replaced by the value of the metric
@@ -379,7 +418,7 @@ static const char *subject_of(const struct hr_alert *alert) {
   return alert->where[0] ? alert->where : "no class";
 }
 
-void hr__put_alert_words(FILE *out, const struct hr_alert *alert) {
+static void put_words(FILE *out, const struct hr_alert *alert) {
   char lasted[HR__NUMBER_BYTES], percent[HR__NUMBER_BYTES], count[2][HR__NUMBER_BYTES];
   hr__duration_text(hr__seconds(length_us(alert)), lasted);
   hr__fixed_text(100 * alert->value, 1, percent);
@@ -424,6 +463,16 @@ void hr__put_alert_words(FILE *out, const struct hr_alert *alert) {
   }
 }
 
+char *hr__alert_words(const struct hr_alert *alert) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (out) put_words(out, alert);
+  if (out && fclose(out) == 0) return text;
+  free(text);
+  return NULL;
+}
+
 static bool counts_jobs(enum hr_alert_rule rule) {
   return rule == HR_ALERT_UNSAVED || rule == HR_ALERT_WAITING;
 }
@@ -455,16 +504,14 @@ static void put_value(const struct hr_alert *alert, char buffer[HR__NUMBER_BYTES
 static void put_row(struct hr__console *console, const struct hr__alert_group *group, int64_t clock_us) {
   char text[4][HR__NUMBER_BYTES], value[HR__NUMBER_BYTES + 8];
   const struct hr_alert *longest = group->longest;
-  char *where = hr__fitted(console, longest->where[0] ? longest->where : "-", WHERE_WIDTH - 1, false);
-  if (!where) return;
   put_value(longest, value);
   const int value_width = strlen(value) < 8 ? 8 : (int)strlen(value) + 1; /* at least one blank before it */
-  fprintf(console->out, "%-*s%s%*s%5s%12s%12s%12s%*s\n", RULE_WIDTH, hr_alert_name(longest->rule), where,
-          (int)(WHERE_WIDTH - hr__width_of(where, strlen(where))), "", hr__count_text(group->count, text[0]),
+  fprintf(console->out, "%-*s", RULE_WIDTH, hr_alert_name(longest->rule));
+  hr__put_cell(console, longest->where[0] ? longest->where : "-", WHERE_WIDTH - 1, false);
+  fprintf(console->out, "%5s%12s%12s%12s%*s\n", hr__count_text(group->count, text[0]),
           hr__duration_text(hr__seconds(group->sum_us), text[1]),
           hr__duration_text(hr__seconds(length_us(longest)), text[2]),
           hr__duration_text(hr__seconds(longest->begin_us + clock_us), text[3]), value_width, value);
-  free(where);
 }
 
 void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts, int64_t clock_us) {
@@ -478,10 +525,7 @@ void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts,
     if (n_groups < MAX_ROWS) put_row(console, &group, clock_us);
     i += group.count;
   }
-  char more[HR__NUMBER_BYTES];
-  if (n_groups > MAX_ROWS)
-    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(n_groups - MAX_ROWS, more),
-            hr__plain(console));
+  hr__put_more(console, n_groups, MAX_ROWS);
 }
 
 /* ---- Alerts: Markdown ------------------------------------------------------------------------------ */

@@ -33,10 +33,7 @@ static void put_check_head(struct trace_check_page *page) {
   const struct hr_trace *trace = check->config.trace;
   const struct hr_cluster_spec *cluster = check->config.cluster;
   char jobs[HR__NUMBER_BYTES], span[HR__NUMBER_BYTES], counts[HR_N_SEVERITIES][HR__NUMBER_BYTES];
-  char *name = hr__fitted(console, trace->source, HR__LINE_WIDTH - 30, true);
-  if (!name) return;
-  fprintf(console->out, "%sHeadroom %s: check of %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
-  free(name);
+  hr__put_title(console, ": check of ", trace->source, HR__LINE_WIDTH - 30, true);
   hr__put_field(console, "trace", "%s job%s (%s), submitted over %s", hr__count_text(trace->n_jobs, jobs),
                 hr__plural(trace->n_jobs), trace->format,
                 hr__duration_text(hr__seconds(trace->submit_us[trace->n_jobs - 1]), span));
@@ -63,13 +60,11 @@ static void put_loads(struct trace_check_page *page) {
     const struct hr_offered_load *load = &page->check->loads[i];
     char gpus[HR__NUMBER_BYTES], hours[HR__NUMBER_BYTES], days[HR__NUMBER_BYTES];
     char percent[HR__NUMBER_BYTES];
-    char *types = hr__fitted(console, load->gpu_types, TYPES_WIDTH, false);
-    if (!types) return;
     snprintf(days, sizeof days, "%" PRIu32 "/%" PRIu32, load->over, load->days);
-    int pad = TYPES_WIDTH - (int)hr__width_of(types, strlen(types));
-    fprintf(console->out, "  %s%*s %12s %15s %7s %% %9s\n", types, pad, "", hr__count_text(load->gpus, gpus),
+    fputs("  ", console->out);
+    hr__put_cell(console, load->gpu_types, TYPES_WIDTH, false);
+    fprintf(console->out, "%12s %15s %7s %% %9s\n", hr__count_text(load->gpus, gpus),
             hr__fixed_text(load->gpu_hours, 0, hours), hr__fixed_text(100 * load->load, 1, percent), days);
-    free(types);
   }
 }
 
@@ -125,13 +120,14 @@ enum hr_status hr_trace_check_write(const char *path, const struct hr_trace_chec
 
 /* ---- Checks: JSON (docs/reference/schemas/trace-check.schema.json) --------------------------------- */
 
-static void put_trace(struct hr__json *json, cJSON *root, const struct hr_trace *trace) {
+static cJSON *put_trace(struct hr__json *json, cJSON *root, const struct hr_trace *trace, double span_s) {
   cJSON *object = hr__json_object(json, root, "trace");
   hr__json_text(json, object, "file", trace->source);
   hr__json_text(json, object, "format", trace->format);
   hr__json_count(json, object, "jobs", trace->n_jobs);
   hr__json_count(json, object, "left_out", trace->n_skipped);
-  hr__json_number(json, object, "span_s", hr__seconds(trace->submit_us[trace->n_jobs - 1]));
+  hr__json_number(json, object, "span_s", span_s);
+  return object;
 }
 
 static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_trace_check *check) {
@@ -179,10 +175,11 @@ static void json_put_finding(struct hr__json *json, cJSON *findings, const struc
 }
 
 enum hr_status hr_trace_check_write_json(const char *path, const struct hr_trace_check *check, struct hr_error *error) {
+  const struct hr_trace *trace = check->config.trace;
   struct hr__json json = {false};
   cJSON *root = cJSON_CreateObject();
   hr__json_text(&json, root, "headroom", hr_version());
-  put_trace(&json, root, check->config.trace);
+  put_trace(&json, root, trace, hr__seconds(trace->submit_us[trace->n_jobs - 1]));
   put_cluster(&json, root, check);
   hr__json_count(&json, root, "errors", hr_trace_check_count(check, HR_SEVERITY_ERROR));
   hr__json_count(&json, root, "warnings", hr_trace_check_count(check, HR_SEVERITY_WARNING));
@@ -192,8 +189,7 @@ enum hr_status hr_trace_check_write_json(const char *path, const struct hr_trace
     if (check->config.allowed[code])
       hr__json_append(&json, allowed, cJSON_CreateString(hr_finding_name((enum hr_finding_code)code)));
   cJSON *findings = hr__json_array(&json, root, "findings");
-  for (size_t i = 0; i < check->n_findings; i++)
-    json_put_finding(&json, findings, check->config.trace, &check->findings[i]);
+  for (size_t i = 0; i < check->n_findings; i++) json_put_finding(&json, findings, trace, &check->findings[i]);
   return hr__json_write(&json, root, path, error);
 }
 
@@ -374,14 +370,11 @@ static void put_row(struct trace_stats_page *page, const struct hr__stats_row *r
   struct hr__console *console = &page->console;
   const struct hr_trace_stats *stats = page->stats;
   char text[6][HR__NUMBER_BYTES];
-  char *name = hr__fitted(console, row->name[0] ? row->name : "(none)", NAME_WIDTH, false);
-  if (!name) return;
   double share = stats->gpu_hours > 0 ? row->gpu_hours / stats->gpu_hours : 0;
-  fprintf(console->out, "%s%*s  %9s  %7s  %10s  %7s  %10s  %10s\n", name,
-          NAME_WIDTH - (int)hr__width_of(name, strlen(name)), "", hr__count_text(row->jobs, text[0]),
+  hr__put_cell(console, row->name[0] ? row->name : "(none)", NAME_WIDTH, false);
+  fprintf(console->out, " %9s  %7s  %10s  %7s  %10s  %10s\n", hr__count_text(row->jobs, text[0]),
           percent_text((double)row->jobs / stats->trace->n_jobs, text[1]), hr__fixed_text(row->gpu_hours, 0, text[2]),
           percent_text(share, text[3]), time_text(row->run_s.p50, text[4]), time_text(row->run_s.p95, text[5]));
-  free(name);
 }
 
 static void put_rows(struct trace_stats_page *page, const char *title, enum hr__stats_by by) {
@@ -520,11 +513,7 @@ static void put_statistics_head(struct trace_stats_page *page) {
   struct hr__console *console = &page->console;
   const struct hr_trace_stats *stats = page->stats;
   char text[4][HR__NUMBER_BYTES];
-  char *name = hr__fitted(console, stats->trace->source, HR__LINE_WIDTH - 30, true);
-  if (!name) return;
-  fprintf(console->out, "%sHeadroom %s: statistics of %s%s\n\n", hr__bold(console), hr_version(), name,
-          hr__plain(console));
-  free(name);
+  hr__put_title(console, ": statistics of ", stats->trace->source, HR__LINE_WIDTH - 30, true);
   hr__put_field(console, "trace", "%s job%s (%s), submitted over %s", hr__count_text(stats->trace->n_jobs, text[0]),
                 hr__plural(stats->trace->n_jobs), stats->trace->format, hr__duration_text(stats->span_s, text[1]));
   if (stats->trace->n_skipped)
@@ -694,15 +683,9 @@ static void json_put_concentration(struct hr__json *json, cJSON *root, const str
 /* ---- Statistics: JSON: all parts ------------------------------------------------------------------- */
 
 static cJSON *make_tree(struct hr__json *json, const struct hr_trace_stats *stats, size_t max_rows) {
-  const struct hr_trace *trace = stats->trace;
   cJSON *root = cJSON_CreateObject();
   hr__json_text(json, root, "headroom", hr_version());
-  cJSON *object = hr__json_object(json, root, "trace");
-  hr__json_text(json, object, "file", trace->source);
-  hr__json_text(json, object, "format", trace->format);
-  hr__json_count(json, object, "jobs", trace->n_jobs);
-  hr__json_count(json, object, "left_out", trace->n_skipped);
-  hr__json_number(json, object, "span_s", stats->span_s);
+  cJSON *object = put_trace(json, root, stats->trace, stats->span_s);
   hr__json_number(json, object, "gpu_hours", stats->gpu_hours);
   hr__json_number_if(json, object, "gpus_asked_for", stats->span_s > 0, stats->gpu_hours * 3600 / stats->span_s);
   json_put_spread(json, root, "run_s", &stats->run_s);
