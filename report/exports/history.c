@@ -13,6 +13,7 @@
 #include "base/containers.h"
 #include "base/output_file.h"
 #include "headroom/unstable/exports.h"
+#include "report/metrics/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,24 +119,20 @@ static void end_attempt_now(struct hr_history *history, const struct hr_view *vi
 
 /* ---- History: nodes -------------------------------------------------------------------------------- */
 
-/* Returns how many nodes of a pool the market offers in total: acquired nodes, and nodes that could be acquired. */
-static uint32_t offered(const struct hr_cluster *cluster, hr_pool pool) {
-  return hr_cluster_offer(cluster, pool) + hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) +
-         hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) + hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
-}
-
 static void change_node(struct hr_history *history, const struct hr_view *view, const struct hr_event *event) {
   if (!HR__ARRAY_HAS_ROOM(history->changes, history->n_changes, history->changes_capacity)) {
     history->failed = true;
     return;
   }
-  history->changes[history->n_changes++] =
-      (struct hr_node_change){.at_us = event->at_us,
-                              .node = event->node,
-                              .pool = event->pool,
-                              .offer = event->kind == HR_EVENT_OFFER ? offered(view->cluster, event->pool) : 0,
-                              .kind = (uint8_t)event->kind,
-                              .reason = (uint8_t)event->reason};
+  uint32_t offered = 0; /* nodes that the market offers in total: acquired nodes, and nodes that could be acquired */
+  if (event->kind == HR_EVENT_OFFER)
+    offered = hr_cluster_offer(view->cluster, event->pool) + hr__acquired_nodes(view->cluster, event->pool);
+  history->changes[history->n_changes++] = (struct hr_node_change){.at_us = event->at_us,
+                                                                   .node = event->node,
+                                                                   .pool = event->pool,
+                                                                   .offer = offered,
+                                                                   .kind = (uint8_t)event->kind,
+                                                                   .reason = (uint8_t)event->reason};
 }
 
 /* ---- History: observer ----------------------------------------------------------------------------- */

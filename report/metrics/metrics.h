@@ -356,6 +356,12 @@ struct hr__by_pool {
   uint32_t *last;               /* [n_jobs]: pool of the last attempt; HR_NONE: the job never ran */
 };
 
+/* Returns the number of acquired nodes of a pool. */
+static inline uint32_t hr__acquired_nodes(const struct hr_cluster *cluster, hr_pool pool) {
+  return hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) + hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) +
+         hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
+}
+
 /* Returns the integrals of a pool up to `until_us`, which must be at or after pool->until_us. */
 static inline struct hr__pool_time hr__pool_time_at(const struct hr__usage_pool *pool, int64_t until_us) {
   uint64_t passed_us = (uint64_t)(until_us - pool->until_us);
