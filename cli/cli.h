@@ -63,6 +63,10 @@ struct words {
 enum hr_status words_add(struct words *words, const char *text, struct hr_error *error);
 void words_finish(struct words *words);
 
+static inline enum hr_status no_memory(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory");
+}
+
 /* Returns the number of parts of a text that are separated by commas. */
 static inline size_t count_parts(const char *text) {
   size_t count = 1;

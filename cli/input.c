@@ -198,7 +198,7 @@ static bool has_queue(const void *self, hr_job job) {
 enum hr_status input_predict_rejected(const struct input *input, const struct hr_scenario *scenario,
                                       struct hr_rejections *rejections, struct hr_error *error) {
   uint32_t *usable_nodes = hr_scenario_usable_nodes(scenario);
-  if (!usable_nodes) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!usable_nodes) return no_memory(error);
   const struct queue_rule rule = {scenario, input->trace};
   enum hr_status status = hr_rejections_predict(input->trace, &scenario->cluster, usable_nodes, scenario->classes,
                                                 scenario->speeds, has_queue, &rule, rejections, error);
@@ -240,7 +240,7 @@ static enum hr_status cannot_write(const char *option, const char *path, const c
 
 static enum hr_status check_folder(const char *option, const char *path, struct hr_error *error) {
   char *folder = strdup(path);
-  if (!folder) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!folder) return no_memory(error);
   char *slash = strrchr(folder, '/');
   if (slash) slash[slash == folder] = '\0'; /* the folder of "/file" is "/" */
   const char *place = slash ? folder : ".";
@@ -290,7 +290,7 @@ static enum hr_status spare_params(const struct output *outputs, size_t n_output
                                    struct hr_error *error) {
   const char *params = format ? strchr(format, ':') : NULL;
   char *copy = params ? strdup(params + 1) : NULL;
-  if (params && !copy) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (params && !copy) return no_memory(error);
   enum hr_status status = HR_OK;
   for (char *param = copy, *next; param && status == HR_OK; param = next) {
     next = strchr(param, ',');

@@ -196,7 +196,7 @@ static enum hr_status run_verb(const struct verb *verb, const struct command *co
   }
   struct words operands = {0};
   void *args = calloc(1, verb->args_bytes + 1);
-  if (!args) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!args) return no_memory(error);
   if (verb->set_defaults) verb->set_defaults(args);
   if (verb->command_at) *(struct command *)(void *)((char *)args + verb->command_at) = *command;
   enum hr_status status = parse(verb, argc, argv, args, &operands, error);

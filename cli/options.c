@@ -19,7 +19,7 @@ enum { LINE_WIDTH = 80, HELP_COLUMN = 28 };
 
 enum hr_status words_add(struct words *words, const char *text, struct hr_error *error) {
   const char **grown = realloc(words->at, (words->count + 2) * sizeof(*grown));
-  if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!grown) return no_memory(error);
   words->at = grown;
   grown[words->count++] = text;
   grown[words->count] = NULL;
@@ -252,7 +252,7 @@ static enum hr_status take(struct overrides *overrides, char *text, struct hr_er
 enum hr_status overrides_add(struct overrides *overrides, const char *path, const char *value, struct hr_error *error) {
   size_t bytes = strlen(path) + strlen(value) + 2;
   char *text = malloc(bytes);
-  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!text) return no_memory(error);
   snprintf(text, bytes, "%s=%s", path, value);
   return take(overrides, text, error);
 }

@@ -240,7 +240,7 @@ static enum hr_status page_follow(struct page *page, struct hr_replay *replay, c
   page->watch = hr_page_watch_create(trace, &replay->config.scenario->cluster, replay->usage);
   const struct hr_waits_config waits = {.trace = trace};
   page->waits = hr_waits_create(&waits);
-  if (!page->history || !page->watch || !page->waits) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!page->history || !page->watch || !page->waits) return no_memory(error);
   if (page->own_history) status = hr_replay_add(replay, hr_history_observer(page->own_history), error);
   if (status == HR_OK) status = hr_replay_add(replay, hr_waits_observer(page->waits), error);
   return status == HR_OK ? hr_replay_add(replay, hr_page_watch_observer(page->watch), error) : status;
@@ -462,7 +462,7 @@ static enum hr_status read_watts(struct metrics *metrics, const struct input *in
     if (power) metrics->watts[i] = (struct hr_gpu_watts){power->gpu_idle_w, hr_power_gpu_watts(power)};
   }
   hr_catalog_destroy(catalog);
-  if (!metrics->watts) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!metrics->watts) return no_memory(error);
   metrics->config.watts = metrics->watts;
   return HR_OK;
 }
@@ -508,7 +508,7 @@ static void metrics_print_note(FILE *out, const struct metrics *metrics, const s
 
 static enum hr_status follow_placements(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
   files->placements = hr_placements_create(replay->config.trace);
-  if (!files->placements) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!files->placements) return no_memory(error);
   return hr_replay_add(replay, hr_placements_observer(files->placements), error);
 }
 
@@ -552,7 +552,7 @@ static enum hr_status follow_values(struct run_files *files, struct hr_replay *r
 static enum hr_status follow_all(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
   files->history = hr_history_create(replay->config.trace);
   files->counts = hr_counts_create();
-  if (!files->history || !files->counts) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!files->history || !files->counts) return no_memory(error);
   enum hr_status status = hr_replay_add(replay, hr_history_observer(files->history), error);
   return status == HR_OK ? hr_replay_add(replay, hr_counts_observer(files->counts), error) : status;
 }
@@ -758,8 +758,7 @@ enum hr_status validate_services(const struct hr_scenario *scenario, struct hr_e
     struct hr_service_requests requests;
     status = hr_requests_of_service(service, i, scenario->seed, &requests, error);
     if (status == HR_OK) print_requests(service, &requests);
-    if (status == HR_OK && hr_service_goal_notes(service, &requests, &notes) != HR_OK)
-      status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (status == HR_OK && hr_service_goal_notes(service, &requests, &notes) != HR_OK) status = no_memory(error);
     hr_requests_finish(&requests);
     if (status == HR_OK) status = warn_never(scenario, service, error);
   }

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return hr__no_memory(error);
 }
 
 /* Prints a document and frees it. */
@@ -248,7 +248,7 @@ enum hr_status hr__shipped_look(const char *path, struct hr__shipped_state *stat
       !cJSON_GetObjectItemCaseSensitive(trace, "file") && !cJSON_GetObjectItemCaseSensitive(file.tree, "services");
   bool walked = walk(state, path, file.tree);
   hr__json_file_finish(&file);
-  return walked ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return walked ? HR_OK : hr__no_memory(error);
 }
 
 void hr__shipped_finish(struct hr__shipped_state *state) {

@@ -174,7 +174,7 @@ enum hr_status hr__request_shipped_trace(const struct hr__request_world *world, 
   if (status == HR_OK) {
     *path = strdup(scenario->trace_file);
     if (scenario->trace_format) *format = strdup(scenario->trace_format);
-    if (!*path || (scenario->trace_format && !*format)) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (!*path || (scenario->trace_format && !*format)) status = hr__no_memory(error);
   }
   hr_scenario_destroy(scenario);
   return status;
@@ -212,7 +212,7 @@ enum hr_status hr__request_trace_job(const struct hr__request_world *world, cons
                                      struct hr_error *error) {
   enum hr_status status = hr__job_begin(job, world->scratch, error);
   char *name = hr__plain_name(query->name ? query->name : "trace");
-  if (status == HR_OK && !name) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK && !name) status = hr__no_memory(error);
   if (status == HR_OK) {
     const char *check = hr__job_path(job, "check.json"), *stats = hr__job_path(job, "stats.json");
     const char *words = hr__job_path(job, "words.txt");
@@ -227,7 +227,7 @@ enum hr_status hr__request_trace_job(const struct hr__request_world *world, cons
     hr__job_step(job, HR__STEP_TEXT, ",\"stats\":");
     hr__job_step(job, HR__STEP_FILE, stats);
     hr__job_step(job, HR__STEP_TEXT, "}");
-    if (job->out_of_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (job->out_of_memory) status = hr__no_memory(error);
   }
   free(name);
   return status;
@@ -422,7 +422,7 @@ static enum hr_status store_scenario(struct request *request, const cJSON *scena
   const uint32_t path[] = {ordinal_of(request->body, scenario)};
   char *printed = cJSON_IsObject(scenario) ? spelled(request, path, 1) : NULL;
   const char *text = cJSON_IsString(scenario) ? scenario->valuestring : printed;
-  if (!text && cJSON_IsObject(scenario)) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  if (!text && cJSON_IsObject(scenario)) return hr__no_memory(request->error);
   if (!text) return hr_fail(request->error, HR_BAD_INPUT, "a scenario in the body: expected an object, or its text");
   enum hr_status status = hr__job_input(request->job, file, text, name, request->error);
   free(printed);
@@ -437,7 +437,7 @@ static enum hr_status name_shipped(struct request *request, const char *shipped)
                    shipped);
   const char *slash = strrchr(path, '/');
   char *name = malloc(strlen(folder) + strlen(path) + 2);
-  if (!name) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  if (!name) return hr__no_memory(request->error);
   stpcpy(stpcpy(stpcpy(name, folder), "/"), slash ? slash + 1 : path);
   request->scenario = request->plain_name = name;
   request->job->at_data = true;
@@ -471,7 +471,7 @@ static enum hr_status name_scenario(struct request *request) {
   if (name && !has_scenario)
     return hr_fail(request->error, HR_BAD_INPUT, "'name' in the body has no effect without 'scenario'");
   request->scenario = request->plain_name = hr__plain_name(name && name[0] ? name : "scenario.json");
-  return request->scenario ? HR_OK : hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  return request->scenario ? HR_OK : hr__no_memory(request->error);
 }
 
 static enum hr_status find_scenario(struct request *request) {
@@ -488,7 +488,7 @@ static enum hr_status find_scenario(struct request *request) {
    the worker works in the folder of the shipped files, so an alias is necessary. */
 static enum hr_status name_trace_file(struct request *request, const char *file) {
   char *path = malloc(strlen(request->world->folder) + strlen(file) + 2);
-  if (!path) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  if (!path) return hr__no_memory(request->error);
   stpcpy(stpcpy(stpcpy(path, request->world->folder), "/"), file);
   hr__job_foreign_alias(request->job, file, path);
   free(path);
@@ -501,7 +501,7 @@ static enum hr_status name_upload(struct request *request, const struct hr__uplo
   request->trace = upload->name;
   if (!request->scenario || strcmp(upload->name, request->scenario) != 0) return HR_OK;
   request->trace_name = malloc(strlen(upload->name) + sizeof other);
-  if (!request->trace_name) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  if (!request->trace_name) return hr__no_memory(request->error);
   stpcpy(stpcpy(request->trace_name, upload->name), other);
   request->trace = request->trace_name;
   return HR_OK;
@@ -676,7 +676,7 @@ static enum hr_status make_diff(struct request *request, const cJSON *baseline) 
   if (status == HR_OK) status = refuse_both(request, HR__BODY_BASELINE, HR__BODY_REPLICATIONS);
   if (status != HR_OK) return status;
   char *name = baseline_name(request->scenario);
-  if (!name) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  if (!name) return hr__no_memory(request->error);
   status = store_scenario(request, baseline, "baseline.json", name);
   struct hr__step *step = begin_command(request, "diff");
   add_option(request, step, "json", "-");
@@ -839,7 +839,7 @@ enum hr_status hr__request_job(const struct hr__request_world *world, const stru
   if (status == HR_OK) status = find_scenario(&request);
   if (status == HR_OK) status = find_trace(&request);
   if (status == HR_OK) status = make(&request);
-  if (status == HR_OK && job->out_of_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK && job->out_of_memory) status = hr__no_memory(error);
   hr__json_file_finish(&request.file);
   free(request.plain_name);
   free(request.trace_name);

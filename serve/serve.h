@@ -15,6 +15,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+static inline enum hr_status hr__no_memory(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory");
+}
+
 /* ---- Routes ----------------------------------------------------------------------------------------- */
 
 /* Routes and members of bodies are tables, which docs/reference/openapi.json describes. A test compares both. */

@@ -34,7 +34,7 @@ enum hr_status hr__job_begin(struct hr__job *job, const char *parent, struct hr_
   static const char pattern[] = "/job-XXXXXX";
   *job = (struct hr__job){.type = "application/json"};
   job->folder = malloc(strlen(parent) + sizeof pattern);
-  if (!job->folder) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!job->folder) return hr__no_memory(error);
   stpcpy(stpcpy(job->folder, parent), pattern);
   if (mkdtemp(job->folder)) return HR_OK;
   enum hr_status status =
@@ -97,7 +97,7 @@ enum hr_status hr__job_input(struct hr__job *job, const char *name, const char *
   if (path && written) hr__job_alias(job, alias, path);
   free(path);
   if (!written) return hr_fail(error, HR_IO_ERROR, "the input cannot be stored: %s", strerror(errno));
-  return job->out_of_memory ? hr_fail(error, HR_NO_MEMORY, "out of memory") : HR_OK;
+  return job->out_of_memory ? hr__no_memory(error) : HR_OK;
 }
 
 /* ---- Jobs: steps ------------------------------------------------------------------------------------ */

@@ -134,7 +134,7 @@ static enum hr_status take_label(struct item *item, const char *list, struct hr_
     free(item->label);
     item->label = strndup(piece + sizeof key - 1, length - (sizeof key - 1));
     item->labelled = true;
-    if (!item->label) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (!item->label) return no_memory(error);
     /* The separator before the label is removed, too, unless it is the colon before other parameters. */
     char *rest = piece + length, *to = *at == ':' && *rest == ',' ? piece : at;
     rest += *at == ':' && *rest == ',';
@@ -155,10 +155,10 @@ static enum hr_status check_label(const struct compare *compare, const struct it
 static enum hr_status add_item(struct compare *compare, const char *text, size_t length, struct hr_error *error) {
   struct item *item = &compare->items[compare->n_items++];
   *item = (struct item){.text = strndup(text, length), .name = strndup(text, strcspn(text, ":,"))};
-  enum hr_status status = item->text && item->name ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = item->text && item->name ? HR_OK : no_memory(error);
   if (status == HR_OK) status = take_label(item, compare->args->policies, error);
   if (status == HR_OK && !item->labelled) item->label = strdup(item->text);
-  if (status == HR_OK && !item->label) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK && !item->label) return no_memory(error);
   return status == HR_OK ? check_label(compare, item, error) : status;
 }
 
@@ -167,7 +167,7 @@ static enum hr_status split_policies(struct compare *compare, struct hr_error *e
   if (!text)
     return hr_fail(error, HR_BAD_INPUT, "compare: --policies A,B,... is missing\nTry 'headroom help compare'.");
   compare->items = calloc(count_parts(text), sizeof *compare->items);
-  if (!compare->items) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!compare->items) return no_memory(error);
   for (;;) {
     size_t length = item_length(text);
     enum hr_status status = check_item(compare, text, length, error);
@@ -199,7 +199,7 @@ static enum hr_status load_item(const struct compare *compare, const struct hr_c
 static enum hr_status load_items(struct compare *compare, struct hr_error *error) {
   enum hr_status status = HR_OK;
   compare->contenders = calloc(compare->n_items, sizeof *compare->contenders);
-  if (!compare->contenders) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!compare->contenders) return no_memory(error);
   struct hr_catalog *catalog = NULL;
   (void)hr_catalog_load(NULL, &catalog, NULL); /* on failure, each scenario reads it and reports the error */
   for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
@@ -244,7 +244,7 @@ static enum hr_status prepare_jobs(struct compare *compare, struct hr_error *err
   if (mkdir(folder, 0777) != 0 && errno != EEXIST)
     return hr_fail(error, HR_BAD_INPUT, "--jobs %.200s: cannot create the folder: %s", folder, strerror(errno));
   compare->jobs = calloc(compare->n_items, sizeof(*compare->jobs));
-  if (!compare->jobs) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!compare->jobs) return no_memory(error);
   for (uint32_t i = 0; i < compare->n_items; i++) {
     struct item *item = &compare->items[i];
     item->jobs = file_of(folder, item->label, 1);
@@ -252,7 +252,7 @@ static enum hr_status prepare_jobs(struct compare *compare, struct hr_error *err
       free(item->jobs);
       item->jobs = file_of(folder, item->label, number);
     }
-    if (!item->jobs) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (!item->jobs) return no_memory(error);
     compare->jobs[i] = item->jobs;
   }
   return HR_OK;
@@ -394,7 +394,7 @@ static enum hr_status check_outputs(const struct compare *compare, const char *s
       {"csv", args->csv}, {"md", args->markdown}, {"json", args->json}, {"report", args->page.report}};
   size_t count = sizeof files / sizeof *files;
   struct output *outputs = calloc(count + compare->n_items, sizeof *outputs);
-  if (!outputs) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!outputs) return no_memory(error);
   memcpy(outputs, files, sizeof files);
   for (uint32_t i = 0; i < compare->n_items; i++) outputs[count++] = (struct output){"jobs", compare->items[i].jobs};
   if (compare->ranks.rank != 0) count = 0; /* only rank 0 writes files */

@@ -193,7 +193,7 @@ static enum hr_status warn_rejected(const struct diff_state *state, struct hr_er
   if (complete && !is_same) print_lines(after, state->paths[1]);
   free(before);
   free(after);
-  return complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return complete ? HR_OK : no_memory(error);
 }
 
 /* Returns HR_CHECK_FAILED, with an error, if all jobs of both runs are rejected. */

@@ -75,11 +75,11 @@ static enum hr_status split_rules(struct fill *fill, struct hr_error *error) {
   const char *text = fill->args->policies;
   if (!text) return hr_fail(error, HR_BAD_INPUT, "fill: --policies A,B,... is missing\nTry 'headroom help fill'.");
   fill->rules = calloc(count_parts(text), sizeof(*fill->rules));
-  if (!fill->rules) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!fill->rules) return no_memory(error);
   for (;;) {
     size_t length = strcspn(text, ",");
     char *name = strndup(text, length);
-    enum hr_status status = name ? add_rule(fill, name, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+    enum hr_status status = name ? add_rule(fill, name, error) : no_memory(error);
     free(name);
     if (status != HR_OK || text[length] == '\0') return status;
     text += length + 1;

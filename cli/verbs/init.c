@@ -197,7 +197,7 @@ static enum hr_status draft_from(const struct init_args *init, const char *from,
                                    .cloud = init->cloud,
                                    .goals = init->goals.at,
                                    .n_goals = init->goals.count};
-  enum hr_status status = name && file ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = name && file ? HR_OK : no_memory(error);
   args.classes = (struct words){0}; /* for this copy of the arguments, to which guess_classes may add a pattern */
   if (status == HR_OK) status = copy_words(&args.classes, &init->input.classes, error);
   if (status == HR_OK) status = input_read_trace_alone(from, &args, false, &trace, error);

@@ -194,7 +194,7 @@ static enum hr_status create_observers(struct streaming *self, struct hr_error *
     self->meter = hr_meter_create(self->input->trace, &scenario->cluster, &scenario->costs);
   }
   bool created = self->streamed && (!has_prices || (self->ledger && self->meter));
-  return created ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return created ? HR_OK : no_memory(error);
 }
 
 static enum hr_status stream_simulate(struct streaming *self, struct hr_error *error) {
@@ -246,7 +246,7 @@ static enum hr_status stream_collect_notes(struct streaming *self, struct hr_err
   if (status == HR_OK) status = hr_replay_input_notes(scenario, &scenario->policy, trace, notes, error);
   if (status == HR_OK) status = hr_series_notes(trace, &scenario->cluster, self->result, notes, error);
   if (status != HR_OK || hr_streamed_notes(self->streamed, notes) == HR_OK) return status;
-  return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return no_memory(error);
 }
 
 static void stream_print_notes(const struct streaming *self) {
@@ -385,7 +385,7 @@ static bool wants_table(const struct run_args *args) {
 
 static enum hr_status add_timeline(struct run_state *run, struct hr_error *error) {
   run->timeline = hr_timeline_summary_create();
-  if (!run->timeline) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!run->timeline) return no_memory(error);
   return hr_replay_add(&run->replay, hr_timeline_summary_observer(run->timeline), error);
 }
 

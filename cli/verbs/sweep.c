@@ -148,7 +148,7 @@ static enum hr_status run_sweep(const void *untyped, const struct words *operand
   const struct command *command = &args->page.command;
   struct hr_ranks ranks;
   enum hr_status status = ranks_start(&ranks, command->count, command->words, error);
-  if (status == HR_OK && !args->db && !generated) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK && !args->db && !generated) status = no_memory(error);
   if (status == HR_OK) status = sweep_into(args, operands->at[0], args->db ? args->db : generated, &ranks, error);
   free(generated);
   return hr_ranks_leave(&ranks, status, error);

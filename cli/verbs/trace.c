@@ -135,7 +135,7 @@ static enum hr_status parse_counts(const char *text, struct hr_gpu_count **count
                                    struct hr_error *error) {
   char *copy = strdup(text);
   *counts = calloc(strlen(text) + 1, sizeof **counts); /* the number of commas + 1 would suffice */
-  enum hr_status status = copy && *counts ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = copy && *counts ? HR_OK : no_memory(error);
   *n_counts = 0;
   for (char *pair = copy, *next; status == HR_OK && pair; pair = next) {
     next = strchr(pair, ',');

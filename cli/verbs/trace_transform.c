@@ -85,7 +85,7 @@ static enum hr_status transform_open(struct transform *transform, struct hr_erro
   if (status == HR_OK) status = check_outputs(transform, error);
   if (status != HR_OK) return status;
   transform->traces = calloc(transform->paths->count, sizeof *transform->traces);
-  if (!transform->traces) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!transform->traces) return no_memory(error);
   for (size_t i = 0; status == HR_OK && i < transform->paths->count; i++)
     status =
         input_read_trace_alone(transform->paths->at[i], &args->input, transform->spooled, &transform->traces[i], error);
@@ -119,7 +119,7 @@ static enum hr_status transform_write(const struct transform *transform, struct 
   size_t n = transform->paths->count;
   struct hr_transform_input *inputs = calloc(n, sizeof *inputs);
   struct hr_trace_written written;
-  if (!inputs) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!inputs) return no_memory(error);
   for (size_t i = 0; i < n; i++)
     inputs[i] = (struct hr_transform_input){transform->paths->at[i], hr_trace_size_of(transform->traces[i])};
   const struct hr_transformation report = {.action = transform->action,
@@ -431,7 +431,7 @@ struct merge_state {
 };
 
 static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return no_memory(error);
 }
 
 /* ---- trace merge: labels ---------------------------------------------------------------------------- */

@@ -100,7 +100,7 @@ static enum hr_status unknown_job(const struct hr_trace *trace, const char *id, 
     find_neighbours(trace, number, text, sizeof text);
   } else if (trace->id_text) {
     const char **words = calloc((size_t)trace->n_jobs + 1, sizeof(*words));
-    if (!words) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (!words) return no_memory(error);
     for (uint32_t i = 0; i < trace->n_jobs; i++) words[i] = trace->id_text[i];
     const char *nearest = hr_nearest_word(id, words);
     snprintf(text, sizeof text, nearest ? "did you mean '%.80s'?" : "the first is '%.80s'",
@@ -158,7 +158,7 @@ static enum hr_status find_tenant(const struct hr_trace *trace, const char *name
     if (strcmp(names->text[i], name) == 0) *tenant = i;
   if (*tenant != HR_NONE) return HR_OK;
   const char **words = calloc((size_t)names->count + 1, sizeof(*words));
-  if (!words) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!words) return no_memory(error);
   for (uint32_t i = 0; i < names->count; i++) words[i] = names->text[i];
   const char *nearest = hr_nearest_word(name, words);
   enum hr_status status =
@@ -197,7 +197,7 @@ static enum hr_status add_observers(struct why_run *run, struct hr_error *error)
   const struct hr_waits_config config = {run->replay.config.trace, &run->question.job, of_job, false};
   run->waits = hr_waits_create(&config);
   if (of_job) run->history = hr_history_create(run->trace);
-  if (!run->waits || (of_job && !run->history)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!run->waits || (of_job && !run->history)) return no_memory(error);
   status = hr_replay_add(&run->replay, hr_waits_observer(run->waits), error);
   return status == HR_OK && of_job ? hr_replay_add(&run->replay, hr_history_observer(run->history), error) : status;
 }
@@ -227,7 +227,7 @@ static enum hr_status replay(struct why_run *run, struct hr_error *error) {
 
 static enum hr_status unknown_service(const struct hr_services *services, const char *name, struct hr_error *error) {
   const char **words = calloc((size_t)services->count + 1, sizeof *words);
-  if (!words) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!words) return no_memory(error);
   for (uint32_t i = 0; i < services->count; i++) words[i] = services->at[i].name;
   const char *nearest = hr_nearest_word(name, words);
   enum hr_status status = hr_fail(error, HR_BAD_INPUT, "--service %.80s: no such service; %s'%.80s'", name,
@@ -277,12 +277,11 @@ static void print_replica_waits(const struct hr_waits *waits, const struct hr_tr
 static enum hr_status run_with_waits(struct why_run *run, struct hr_error *error) {
   const struct hr_waits_config config = {.trace = run->replay.config.trace};
   run->waits = hr_waits_create(&config);
-  if (!run->waits) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!run->waits) return no_memory(error);
   enum hr_status status = hr_replay_add(&run->replay, hr_waits_observer(run->waits), error);
   if (status == HR_OK) status = hr_replay_run(&run->replay, error);
   if (status != HR_OK) return status;
-  return hr_waits_close(run->waits, run->replay.result) == HR_OK ? HR_OK
-                                                                 : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return hr_waits_close(run->waits, run->replay.result) == HR_OK ? HR_OK : no_memory(error);
 }
 
 /* Runs the scenario and explains the requests of a service. */

@@ -89,6 +89,10 @@ static inline cJSON *hr__json_append(struct hr__json *json, cJSON *array, cJSON 
   json->failed = true;
   return NULL;
 }
+/* Appends an object to the array and returns it; NULL if out of memory. */
+static inline cJSON *hr__json_item(struct hr__json *json, cJSON *array) {
+  return hr__json_append(json, array, cJSON_CreateObject());
+}
 
 /* ---- JSON: parts of reports (summary_json.c) ------------------------------------------------------- */
 

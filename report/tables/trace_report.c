@@ -142,7 +142,7 @@ static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_trac
   cJSON *loads = hr__json_array(json, object, "loads");
   for (size_t i = 0; i < check->n_loads; i++) {
     const struct hr_offered_load *load = &check->loads[i];
-    cJSON *item = hr__json_append(json, loads, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, loads);
     hr__json_text(json, item, "gpu_types", load->gpu_types);
     hr__json_count(json, item, "gpus", load->gpus);
     hr__json_number(json, item, "gpu_hours", load->gpu_hours);
@@ -158,7 +158,7 @@ static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_trac
 
 static void json_put_finding(struct hr__json *json, cJSON *findings, const struct hr_trace *trace,
                              const struct hr_finding *finding) {
-  cJSON *object = hr__json_append(json, findings, cJSON_CreateObject());
+  cJSON *object = hr__json_item(json, findings);
   char buffer[HR_JOB_ID_BUFFER];
   bool has_job = finding->job.id != HR_NONE;
   hr__json_text(json, object, "code", hr_finding_name(finding->code));
@@ -236,7 +236,7 @@ static void put_json_size(struct hr__json *json, cJSON *object, const struct hr_
 static void put_json_inputs(struct hr__json *json, cJSON *root, const struct hr_transformation *done) {
   cJSON *list = hr__json_array(json, root, "in");
   for (size_t i = 0; i < done->n_inputs; i++) {
-    cJSON *item = hr__json_append(json, list, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, list);
     hr__json_text(json, item, "file", done->inputs[i].path);
     put_json_size(json, item, &done->inputs[i].size);
   }
@@ -253,7 +253,7 @@ static void put_json_output(struct hr__json *json, cJSON *root, const struct hr_
   hr__json_count(json, object, "bytes", written->bytes);
   cJSON *lost = hr__json_array(json, object, "lost");
   for (uint32_t i = 0; i < written->n_losses; i++) {
-    cJSON *item = hr__json_append(json, lost, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, lost);
     hr__json_text(json, item, "field", written->losses[i].field);
     hr__json_text(json, item, "loss", hr_loss_name(written->losses[i].kind));
     hr__json_count(json, item, "jobs", written->losses[i].n_jobs);
@@ -588,7 +588,7 @@ static void json_put_fits(struct hr__json *json, cJSON *parent, const char *key,
   enum hr__family best = hr__best_family(fits);
   for (unsigned i = 0; i < HR__N_FAMILIES; i++) {
     if (!fits[i].known) continue;
-    cJSON *object = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *object = hr__json_item(json, array);
     hr__json_text(json, object, "family", hr__family_name((enum hr__family)i));
     hr__json_count(json, object, "count", fits[i].count);
     if (parameters[i][0]) hr__json_number(json, object, parameters[i][0], fits[i].a);
@@ -613,7 +613,7 @@ static void put_curve(struct hr__json *json, cJSON *parent, const double *curve_
 static void json_put_row(struct hr__json *json, cJSON *array, const struct hr_trace_stats *stats, enum hr__stats_by by,
                          const struct hr__stats_row *row) {
   bool has_outcome = stats->trace->outcome != NULL;
-  cJSON *object = hr__json_append(json, array, cJSON_CreateObject());
+  cJSON *object = hr__json_item(json, array);
   hr__json_text(json, object, "name", row->name);
   hr__json_count(json, object, "jobs", row->jobs);
   hr__json_number(json, object, "jobs_share", (double)row->jobs / stats->trace->n_jobs);
@@ -886,7 +886,7 @@ static void add_fits(struct hr__json *json, cJSON *object, const struct interval
 }
 
 static bool add_group(struct hr__json *json, cJSON *list, const struct hr_failure_group *group) {
-  cJSON *object = hr__json_append(json, list, cJSON_CreateObject());
+  cJSON *object = hr__json_item(json, list);
   double rate = per_1000_node_days(group);
   hr__json_text(json, object, "system", group->name);
   hr__json_count(json, object, "nodes", group->nodes);

@@ -290,7 +290,7 @@ static void why_json_replicas(struct hr__json *json, cJSON *root, const struct h
   hr__json_number(json, object, "wait_s", (double)sums.all_us / (double)HR_SECOND_US);
   cJSON *array = hr__json_array(json, object, "reasons");
   for (uint32_t reason; (reason = next_reason(&sums, done)) < HR_N_WAIT_REASONS;) {
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     hr__json_text(json, item, "reason", hr_wait_reason_name((enum hr_wait_reason_kind)reason));
     hr__json_count(json, item, "replicas", sums.n_of[reason]);
     hr__json_number(json, item, "wait_s", (double)sums.us[reason] / (double)HR_SECOND_US);
@@ -687,7 +687,7 @@ static void json_reasons(struct hr__json *json, cJSON *object, const struct why_
   uint32_t count = order_reasons(row, order);
   cJSON *array = hr__json_array(json, object, "reasons");
   for (uint32_t i = 0; i < count; i++) {
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     hr__json_text(json, item, "reason", hr_wait_reason_name(order[i]));
     if (jobs_of) hr__json_count(json, item, "jobs", jobs_of[order[i]]);
     hr__json_number(json, item, "wait_s", seconds(row->us[order[i]]));
@@ -706,7 +706,7 @@ static void json_rows(struct hr__json *json, cJSON *root, const char *key, const
                       size_t count) {
   cJSON *array = hr__json_array(json, root, key);
   for (size_t i = 0; i < count; i++) {
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     hr__json_text(json, item, name, rows[i].name);
     json_row(json, item, &rows[i], NULL);
   }
@@ -718,7 +718,7 @@ static void put_slowest(struct hr__json *json, cJSON *root, const struct hr_why 
   for (size_t i = 0; i < sums->n_jobs && i < max_rows; i++) {
     char id[HR_JOB_ID_BUFFER];
     struct why_row row;
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     job_row(why, sums->jobs[i].job, &row);
     hr__json_text(json, item, "job_id", hr_trace_job_id(why->trace, sums->jobs[i].job, id));
     hr__json_number(json, item, "gpus", (double)hr__why_request_milli(why, sums->jobs[i].job) / 1000);
@@ -750,7 +750,7 @@ static void put_wait(struct hr__json *json, cJSON *object, const struct hr_why *
   const struct hr_wait_part *parts = hr_waits_parts(why->waits, wait);
   cJSON *array = hr__json_array(json, object, "parts");
   for (uint32_t i = 0; i < wait->n_parts; i++) {
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     put_hold(json, item, why, parts[i].reason, parts[i].quota, wait->job);
     hr__json_number(json, item, "wait_s", seconds(parts[i].us));
   }
@@ -766,7 +766,7 @@ static void put_segments(struct hr__json *json, cJSON *object, const struct hr_w
     char id[HR_JOB_ID_BUFFER];
     bool has_other = segment->hold.behind.id != HR_NONE;
     if (segment->begin_us < wait->begin_us || segment->begin_us >= wait->end_us) continue;
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     hr__json_number(json, item, "begin_s", clock_seconds(why, segment->begin_us));
     hr__json_number(json, item, "end_s", clock_seconds(why, segment->end_us));
     put_hold(json, item, why, segment->hold.reason, segment->hold.quota, wait->job);
@@ -783,7 +783,7 @@ static void put_waits(struct hr__json *json, cJSON *root, const struct hr_why *w
   size_t count = hr_waits_of(why->waits, job, &waits);
   cJSON *array = hr__json_array(json, root, "waits");
   for (size_t i = 0; i < count; i++) {
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     hr__json_number(json, item, "begin_s", clock_seconds(why, waits[i].begin_us));
     hr__json_number(json, item, "end_s", clock_seconds(why, waits[i].end_us));
     hr__json_number(json, item, "wait_s", seconds(waits[i].end_us - waits[i].begin_us));
@@ -817,8 +817,7 @@ static void put_attempts(struct hr__json *json, cJSON *root, const struct hr_why
   size_t count = hr_history_attempts(why->history, &attempts);
   cJSON *array = hr__json_array(json, root, "attempts");
   for (size_t i = 0; i < count; i++)
-    if (attempts[i].job.id == job.id)
-      put_attempt(json, hr__json_append(json, array, cJSON_CreateObject()), why, &attempts[i]);
+    if (attempts[i].job.id == job.id) put_attempt(json, hr__json_item(json, array), why, &attempts[i]);
 }
 
 static void put_job(struct hr__json *json, cJSON *root, const struct hr_why *why, hr_job job) {
