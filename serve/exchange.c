@@ -108,9 +108,8 @@ bool hr__guard_file(const char *folder, const char *name, char **real) {
   struct stat info;
   *real = NULL;
   if (!name[0] || name[0] == '/') return false;
-  char *path = malloc(strlen(folder) + strlen(name) + 2);
+  char *path = hr__joined_path(folder, name);
   if (!path) return false;
-  stpcpy(stpcpy(stpcpy(path, folder), "/"), name);
   *real = realpath(path, NULL);
   free(path);
   bool is_shown = *real && hr__is_below(*real, folder) && !strstr(*real + (folder[1] ? strlen(folder) : 0), "/.");
