@@ -377,7 +377,7 @@ static void warn_of_types(FILE *out, const struct hr_trace *trace, const struct 
     describe(&words, &unknown[i], "; ", text);
     fputs(i ? ", '" : "; requested: '", out);
     hr_print_safe(out, unknown[i].list, 60);
-    fprintf(out, "' (%" PRIu64 " job%s", unknown[i].n_jobs, unknown[i].n_jobs == 1 ? "" : "s");
+    fprintf(out, "' (%" PRIu64 " job%s", unknown[i].n_jobs, hr__plural(unknown[i].n_jobs));
     hr_print_safe(out, text, SIZE_MAX);
     fputc(')', out);
     is_any_type = is_any_type || unknown[i].verdict == IS_A_TYPE;
@@ -404,8 +404,8 @@ void hr_rejections_warn(FILE *out, const struct hr_rejections *rejections, const
   for (unsigned reason = 0; reason < HR_MAX_REASONS; reason++) {
     uint64_t jobs = rejections->by_reason[reason];
     if (!jobs) continue;
-    fprintf(out, "warning: %s, %" PRIu64 " job%s: %s", hr_reason_name((enum hr_reason)reason), jobs,
-            jobs == 1 ? "" : "s", hr_rejection_words((enum hr_reason)reason));
+    fprintf(out, "warning: %s, %" PRIu64 " job%s: %s", hr_reason_name((enum hr_reason)reason), jobs, hr__plural(jobs),
+            hr_rejection_words((enum hr_reason)reason));
     if (reason == HR_REASON_NO_GPU_TYPE)
       warn_of_types(out, trace, cluster);
     else
@@ -460,7 +460,7 @@ static enum hr_status note_stalled(const struct hr_trace *trace, const struct hr
                       "warning: the run was stopped after %" PRId64 " %s with %" PRIu64
                       " unfinished job%s: no job ended and no work was saved for a year; set 'horizon_s' to end a run "
                       "earlier",
-                      is_long ? end_s / 86400 : end_s, is_long ? "days" : "s", left, left == 1 ? "" : "s");
+                      is_long ? end_s / 86400 : end_s, is_long ? "days" : "s", left, hr__plural(left));
 }
 
 /* Adds a warning if jobs that run at the end of a stalled run have run out of GPU memory. An example is a gang with all
@@ -476,7 +476,7 @@ static enum hr_status note_kills(const struct hr_result *result, struct hr_notes
                       "warning: %" PRIu64
                       " job%s ran out of GPU memory until the run ended, next to other jobs or with several "
                       "tasks on one GPU; set the pool's \"memory\" to \"reserved\" to guarantee requested memory",
-                      dead, dead == 1 ? "" : "s");
+                      dead, hr__plural(dead));
 }
 
 /* ---- Notes: rejections ----------------------------------------------------------------------------- */
@@ -607,7 +607,7 @@ static enum hr_status note_recorded_failures(const struct hr_trace *trace, uint3
                       " job%s had failed when the trace was recorded, and the run adds failures of nodes: failures of "
                       "nodes that were recorded count twice; to replay only the trace, set "
                       "'cluster.faults.per_1000_node_days' to 0; to omit the failed jobs, set 'trace.failed' to 'drop'",
-                      recorded, recorded == 1 ? "" : "s");
+                      recorded, hr__plural(recorded));
 }
 
 enum hr_status hr_recorded_failure_notes(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,

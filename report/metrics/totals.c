@@ -784,6 +784,6 @@ enum hr_status hr__power_budget_note(const struct hr_trace *trace, const struct 
   return hr_notes_add(notes,
                       "%" PRIu32 " job%s never start%s: 'power_budget_w' permits at most %" PRIu64
                       " GPUs of a pool to work at once; the first is %s",
-                      count, count == 1 ? "" : "s", count == 1 ? "s" : "", most,
+                      count, hr__plural(count), count == 1 ? "s" : "", most,
                       hr_trace_job_id(trace, (hr_job){first}, id));
 }

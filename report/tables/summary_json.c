@@ -181,7 +181,7 @@ static void put_pools(struct hr__json *json, cJSON *root, const struct hr_summar
     hr__json_text(json, inner, "sharing", hr_sharing_name(pool->sharing));
     hr__json_count(json, inner, "completed", pool->completed);
     hr__json_number(json, inner, "gpu_hours", pool->gpu_hours);
-    hr__json_number_if(json, inner, "utilization", !isnan(pool->utilization), pool->utilization);
+    hr__json_finite(json, inner, "utilization", pool->utilization);
     json_distribution(json, inner, "latency_factor", &pool->latency_factor);
     hr__json_usd(json, inner, "cost_usd", pool->cost_uusd);
     hr__json_usd(json, inner, "usd_per_completed_job", pool->per_completed_job_uusd);

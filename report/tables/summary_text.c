@@ -88,7 +88,7 @@ static void put_cluster(struct hr__console *table, const struct hr_summary *summ
   struct hr__sentence sentence;
   if (!hr__sentence_begin(table, &sentence)) return;
   fprintf(sentence.out, "%s GPUs on %s node%s: ", hr__count_text(summary->gpus, gpus),
-          hr__count_text(summary->nodes, nodes), summary->nodes == 1 ? "" : "s");
+          hr__count_text(summary->nodes, nodes), hr__plural(summary->nodes));
   for (uint32_t i = 0; i < cluster->n_pools && i < TABLE_MAX_POOLS; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
     char count[HR__NUMBER_BYTES];
@@ -99,7 +99,7 @@ static void put_cluster(struct hr__console *table, const struct hr_summary *summ
       fprintf(sentence.out, " (%s GPUs are spares)", hr__count_text(pool->faults->spares * pool->gpus_per_node, count));
   }
   uint32_t more = cluster->n_pools > TABLE_MAX_POOLS ? cluster->n_pools - TABLE_MAX_POOLS : 0;
-  if (more) fprintf(sentence.out, " and %" PRIu32 " more pool%s", more, more == 1 ? "" : "s");
+  if (more) fprintf(sentence.out, " and %" PRIu32 " more pool%s", more, hr__plural(more));
   hr__sentence_end(table, &sentence, "cluster");
 }
 
@@ -130,7 +130,7 @@ static void put_run_jobs(struct hr__console *table, const struct hr_summary *sum
   uint64_t skipped = 0;
   for (size_t i = 0; i < label->n_skipped_reasons; i++) skipped += label->skipped[i].count;
   if (skipped)
-    hr__put_field(table, "skipped", "%s row%s of the trace", hr__count_text(skipped, text), skipped == 1 ? "" : "s");
+    hr__put_field(table, "skipped", "%s row%s of the trace", hr__count_text(skipped, text), hr__plural(skipped));
 }
 
 /* Returns the maximum number of GPUs present, rounded up. */
@@ -448,8 +448,8 @@ static void put_head(struct summary_markdown_page *page) {
   fputs("\n\n- Trace: ", out);
   hr__markdown_text(&page->console, page->label->trace ? page->label->trace : "");
   fprintf(out, "\n- Cluster: %s GPU%s on %s node%s\n- Policy: ", hr__count_text(page->summary->gpus, text[0]),
-          page->summary->gpus == 1 ? "" : "s", hr__count_text(page->summary->nodes, text[1]),
-          page->summary->nodes == 1 ? "" : "s");
+          hr__plural(page->summary->gpus), hr__count_text(page->summary->nodes, text[1]),
+          hr__plural(page->summary->nodes));
   hr__markdown_text(&page->console, words ? words : "");
   fprintf(out, "\n- Seed %" PRIu64 ", Headroom %s, digest `%016" PRIx64 "`\n", page->label->seed, hr_version(),
           page->summary->digest);
@@ -635,8 +635,8 @@ static void print_replicas(FILE *out, const struct hr_served *served) {
             result->cold_starts, result->met_cold_start);
   if (n_later)
     fprintf(out, "  scaling    %s: %" PRIu32 " decision%s, at most %" PRIu32 " replica%s\n",
-            hr_autoscaler_name(served->service->autoscale.policy), n_later, n_later == 1 ? "" : "s", most,
-            most == 1 ? "" : "s");
+            hr_autoscaler_name(served->service->autoscale.policy), n_later, hr__plural(n_later), most,
+            hr__plural(most));
   if (result->interruptions)
     fprintf(out, "  stopped    %" PRIu64 " replicas interrupted; %" PRIu64 " tokens lost\n", result->interruptions,
             result->lost_tokens);
@@ -651,7 +651,7 @@ void hr_service_print(FILE *out, const struct hr_served *served, const struct hr
   else
     fputc(':', out);
   fprintf(out, " %" PRIu32 " replica%s of %" PRIu32 " GPU%s, engine %s, router %s\n", service->replicas,
-          service->replicas == 1 ? "" : "s", service->gpus, service->gpus == 1 ? "" : "s",
+          hr__plural(service->replicas), service->gpus, hr__plural(service->gpus),
           hr_service_engine_name(service->engine), hr_service_router_name(service->router));
   fprintf(out, "  requests   %" PRIu64 " offered, %" PRIu64 " completed, %" PRIu64 " refused", summary->offered,
           summary->completed, summary->refused);
@@ -678,7 +678,7 @@ void hr_service_print(FILE *out, const struct hr_served *served, const struct hr
   fprintf(out, "  tokens     %" PRIu64 " prompt, %" PRIu64 " output", summary->prompt_tokens, summary->output_tokens);
   if (summary->restarts)
     fprintf(out, "; %" PRIu64 " recomputed in %" PRIu64 " restart%s", summary->recomputed_tokens, summary->restarts,
-            summary->restarts == 1 ? "" : "s");
+            hr__plural(summary->restarts));
   fprintf(out, "\n  GPU hours  %.2f held, %.2f busy", summary->gpu_hours, summary->busy_gpu_hours);
   if (summary->gpu_hours > 0) fprintf(out, " (%.1f %%)", 100 * summary->busy_gpu_hours / summary->gpu_hours);
   if (summary->starting_gpu_hours > 0) fprintf(out, ", %.2f starting", summary->starting_gpu_hours);

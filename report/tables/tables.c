@@ -434,29 +434,28 @@ static void put_words(FILE *out, const struct hr_alert *alert) {
     break;
   case HR_ALERT_UNSAVED:
     fprintf(out, "%s job%s of %s ran too long without a checkpoint, up to %s at once, for %s", count[0],
-            alert->count == 1 ? "" : "s", subject_of(alert), hr__count_text((uint64_t)alert->value, count[1]), lasted);
+            hr__plural(alert->count), subject_of(alert), hr__count_text((uint64_t)alert->value, count[1]), lasted);
     break;
   case HR_ALERT_WAITING:
     fprintf(out, "%s job%s of %s waited longer than allowed, up to %s at once, for %s", count[0],
-            alert->count == 1 ? "" : "s", subject_of(alert), hr__count_text((uint64_t)alert->value, count[1]), lasted);
+            hr__plural(alert->count), subject_of(alert), hr__count_text((uint64_t)alert->value, count[1]), lasted);
     break;
   case HR_ALERT_LATENCY:
     fprintf(out,
             "the p95 TTFT of service %s was up to %.1f times its baseline, for %s; %s request%s exceeded the bound",
-            alert->where, alert->value, lasted, count[0], alert->count == 1 ? "" : "s");
+            alert->where, alert->value, lasted, count[0], hr__plural(alert->count));
     break;
   case HR_ALERT_IDLE_REPLICA:
     fprintf(out, "ready replicas of service %s had no request for too long, up to %s at once, %s time%s, for %s",
-            alert->where, hr__count_text((uint64_t)alert->value, count[1]), count[0], alert->count == 1 ? "" : "s",
-            lasted);
+            alert->where, hr__count_text((uint64_t)alert->value, count[1]), count[0], hr__plural(alert->count), lasted);
     break;
   case HR_ALERT_KV_MEMORY:
     fprintf(out, "sequences of service %s lost their KV memory %s time%s, up to %s in a minute, for %s", alert->where,
-            count[0], alert->count == 1 ? "" : "s", hr__count_text((uint64_t)alert->value, count[1]), lasted);
+            count[0], hr__plural(alert->count), hr__count_text((uint64_t)alert->value, count[1]), lasted);
     break;
   case HR_ALERT_HOT:
     fprintf(out, "GPUs of pool %s had up to %.1f degrees C, %s time%s, for %s", alert->where, alert->value, count[0],
-            alert->count == 1 ? "" : "s", lasted);
+            hr__plural(alert->count), lasted);
     break;
   default:
     fprintf(out, "tenant %s spent %s %% of its monthly budget, over budget for %s", alert->where, percent, lasted);

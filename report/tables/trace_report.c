@@ -208,7 +208,7 @@ static void put_size(struct hr__console *console, const char *label, const char 
   fprintf(console->out, "%s\n", name);
   free(name);
   hr__put_field(console, "", "%s job%s, %s GPU hours, submitted within %s", hr__count_text(size->n_jobs, jobs),
-                size->n_jobs == 1 ? "" : "s", hr__fixed_text(size->gpu_hours, 1, hours),
+                hr__plural(size->n_jobs), hr__fixed_text(size->gpu_hours, 1, hours),
                 hr__duration_text((double)size->span_us / (double)HR_SECOND_US, span));
 }
 
@@ -826,12 +826,12 @@ static void put_group_head(FILE *out, const struct hr_failure_group *group, bool
   double rate = per_1000_node_days(group);
   fputc('\n', out);
   if (group->name[0]) fprintf(out, "%s%.60s: ", is_all ? "" : "system ", is_all ? "all systems" : group->name);
-  if (group->nodes) fprintf(out, "%s node%s, ", hr__count_text(group->nodes, text[0]), group->nodes == 1 ? "" : "s");
+  if (group->nodes) fprintf(out, "%s node%s, ", hr__count_text(group->nodes, text[0]), hr__plural(group->nodes));
   if (group->failures == 0) {
     fputs("intervals\n", out);
     return;
   }
-  fprintf(out, "%s failure%s", hr__count_text(group->failures, text[1]), group->failures == 1 ? "" : "s");
+  fprintf(out, "%s failure%s", hr__count_text(group->failures, text[1]), hr__plural(group->failures));
   if (group->span_days > 0) fprintf(out, " in %s days", hr__fixed_text(group->span_days, 0, text[2]));
   if (!isnan(rate)) fprintf(out, ", %s per 1,000 node-days", hr__fixed_text(rate, 3, text[3]));
   fputc('\n', out);
@@ -892,8 +892,8 @@ static bool add_group(struct hr__json *json, cJSON *list, const struct hr_failur
   hr__json_count(json, object, "nodes", group->nodes);
   hr__json_count(json, object, "failures", group->failures);
   hr__json_number(json, object, "span_days", group->span_days);
-  hr__json_number_if(json, object, "per_1000_node_days", !isnan(rate), rate);
-  hr__json_number_if(json, object, "top_5_percent_share", !isnan(group->top_share), group->top_share);
+  hr__json_finite(json, object, "per_1000_node_days", rate);
+  hr__json_finite(json, object, "top_5_percent_share", group->top_share);
   hr__json_count(json, object, "dropped_repairs", group->dropped);
   hr__json_count(json, object, "duplicates", group->duplicates);
   for (unsigned kind = 0; kind < HR_N_FAILURE_INTERVALS; kind++) {
@@ -905,8 +905,8 @@ static bool add_group(struct hr__json *json, cJSON *list, const struct hr_failur
     hr__json_count(json, child, "count", sample->count);
     hr__json_count(json, child, "zeros", sample->zeros);
     hr__json_number_if(json, child, "zero_share", all > 0, sample->zeros / (all > 0 ? all : 1));
-    hr__json_number_if(json, child, "mean", !isnan(fits.mean), fits.mean);
-    hr__json_number_if(json, child, "median", !isnan(fits.median), fits.median);
+    hr__json_finite(json, child, "mean", fits.mean);
+    hr__json_finite(json, child, "median", fits.median);
     add_fits(json, child, &fits);
   }
   return true;

@@ -154,7 +154,7 @@ static void put_title(FILE *out, const struct hr_served *served, uint32_t reques
   fputs("service ", out);
   hr_print_safe(out, served->service->name, 60);
   if (request == HR_NONE) {
-    fprintf(out, ": %" PRIu64 " completed request%s", completed, completed == 1 ? "" : "s");
+    fprintf(out, ": %" PRIu64 " completed request%s", completed, hr__plural(completed));
     if (has_goals(&served->service->slo)) fprintf(out, ", and %" PRIu64 " that missed the goals", missed);
     fputc('\n', out);
     return;
@@ -546,14 +546,14 @@ static void put_rejected(struct hr__console *console, const struct why_sums *sum
 static void put_head(struct hr__console *console, const struct why_sums *sums) {
   char text[3][HR__NUMBER_BYTES];
   hr__put_field(console, "waited", "%s job%s, %s in total: %s requested GPU hours",
-                hr__count_text(sums->all.jobs, text[0]), sums->all.jobs == 1 ? "" : "s",
+                hr__count_text(sums->all.jobs, text[0]), hr__plural(sums->all.jobs),
                 time_text(sums->all.all_us, text[1]), gpu_hours_text(sums->all.all_milli_us, text[2]));
   if (sums->later_us > 0)
     hr__put_field(console, "requeued", "%s of it after a first start (%s)", time_text(sums->later_us, text[0]),
                   percent_text(sums->later_us, sums->all.all_us, text[1]));
   if (sums->open > 0)
     hr__put_field(console, "unfinished", "%s job%s still waiting when the run ended",
-                  hr__count_text(sums->open, text[0]), sums->open == 1 ? "" : "s");
+                  hr__count_text(sums->open, text[0]), hr__plural(sums->open));
   put_rejected(console, sums);
 }
 

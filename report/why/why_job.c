@@ -106,7 +106,7 @@ static void put_behind(FILE *out, const struct hr_why *why, const struct wait_pa
     fprintf(out, " for %s", duration_text(part->behind[i].us, time));
   }
   if (others)
-    fprintf(out, ", %" PRIu32 " other%s for %s", others, others == 1 ? "" : "s", duration_text(part->others_us, time));
+    fprintf(out, ", %" PRIu32 " other%s for %s", others, hr__plural(others), duration_text(part->others_us, time));
   fputc(')', out);
 }
 
