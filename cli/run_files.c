@@ -104,7 +104,7 @@ struct page_facts {
   struct hr_notes notes; /* why goals are not shown */
 };
 
-static enum hr_status no_memory(struct hr_error *error) {
+static enum hr_status no_report_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the report");
 }
 
@@ -117,20 +117,20 @@ static enum hr_status find_goals(struct page_facts *facts, const struct hr_repla
   if (status == HR_BAD_INPUT)
     return hr_notes_add(&facts->notes, "the goals of the plan are not shown: %s", inner.text) == HR_OK
                ? HR_OK
-               : no_memory(error);
-  if (status != HR_OK) return no_memory(error);
+               : no_report_memory(error);
+  if (status != HR_OK) return no_report_memory(error);
   facts->goals = calloc(facts->n_results + 1, sizeof *facts->goals);
   for (size_t i = 0; facts->goals && i < facts->n_results; i++)
     facts->goals[i] = (struct hr_page_goal){facts->results[i].text, facts->results[i].value, facts->results[i].met,
                                             facts->results[i].assumed};
-  return facts->goals ? HR_OK : no_memory(error);
+  return facts->goals ? HR_OK : no_report_memory(error);
 }
 
 static enum hr_status find_prices(struct page_facts *facts, const struct hr_scenario *scenario,
                                   struct hr_error *error) {
   const struct hr_cluster_spec *cluster = &scenario->cluster;
   facts->prices = calloc((size_t)cluster->n_pools + 1, sizeof *facts->prices);
-  if (!facts->prices) return no_memory(error);
+  if (!facts->prices) return no_report_memory(error);
   for (uint32_t i = 0; scenario->pool_sources && i < cluster->n_pools; i++) {
     const struct hr_pool_source *source = &scenario->pool_sources[i];
     const struct hr_pool_spec *pool = &cluster->pools[i];
@@ -152,7 +152,7 @@ static enum hr_status take_best(struct page_facts *facts, const struct input *in
   while (hr_advice_item(facts->advice, saving->n_examined, &item)) saving->n_examined++;
   if (!hr_advice_item(facts->advice, 0, &item) || !item.advised) return HR_OK;
   saving->command = facts->saving_command = command_of(input, "run", item.set, item.n_set);
-  if (!saving->command) return no_memory(error);
+  if (!saving->command) return no_report_memory(error);
   saving->usd_per_month = -item.monthly_usd.mean;
   saving->pool = item.pool;
   saving->class_ = item.class_;
@@ -170,7 +170,7 @@ static enum hr_status find_saving(struct page_facts *facts, const struct input *
   /* advise needs prices and a single cluster */
   if (!hr_scenario_has_prices(input->scenario) || input->scenario->clusters) return HR_OK;
   facts->saving.advise_command = facts->advise_command = command_of(input, "advise", NULL, 0);
-  if (!facts->advise_command) return no_memory(error);
+  if (!facts->advise_command) return no_report_memory(error);
   facts->saving.is_searched = input->trace->n_jobs <= PAGE_MAX_ADVISED_JOBS;
   if (!facts->saving.is_searched) return HR_OK;
   enum hr_status status = hr_advise(&config, &facts->advice, error);
@@ -199,7 +199,7 @@ static enum hr_status page_facts_make(struct page_facts *facts, const struct pag
   if (status == HR_OK && is_of_input) return find_saving(facts, input, error);
   if (status != HR_OK || !input || !page->set) return status;
   facts->saving.command = facts->saving_command = command_of(input, "run", page->set, page->n_set);
-  return facts->saving_command ? HR_OK : no_memory(error);
+  return facts->saving_command ? HR_OK : no_report_memory(error);
 }
 
 /* Adds the facts to a report. */

@@ -430,10 +430,6 @@ struct merge_state {
   char **texts;                    /* [merge_tenants.count] copies of the options; the names point into them */
 };
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return no_memory(error);
-}
-
 /* ---- trace merge: labels ---------------------------------------------------------------------------- */
 
 /* Returns "jobs" for "folder/jobs.csv.gz" and "stdin" for "-". The caller frees it. Returns NULL if out of memory. */
