@@ -451,6 +451,10 @@ enum hr_status page_run_and_write(struct page *page, const struct page_subject *
                                   const struct hr_replay_config *config, struct hr_error *error);
 void page_finish(struct page *page);
 
+/* Returns the label of the output of a run, without alerts and timeline. */
+struct hr_run_label run_label(const struct hr_replay_config *config, const struct hr_notes *const *notes,
+                              size_t n_notes);
+
 /* ---- Output of a run: OpenMetrics ------------------------------------------------------------------- */
 
 struct metrics_args {

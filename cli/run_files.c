@@ -264,8 +264,8 @@ static enum hr_status note_assumptions(struct hr_notes *notes, const struct hr_s
   return status;
 }
 
-static struct hr_run_label label_of(const struct hr_replay_config *config, const struct hr_notes *const *notes,
-                                    size_t n_notes) {
+struct hr_run_label run_label(const struct hr_replay_config *config, const struct hr_notes *const *notes,
+                              size_t n_notes) {
   return (struct hr_run_label){.scenario = config->scenario->name,
                                .trace = config->trace->source,
                                .format = config->trace->format,
@@ -308,7 +308,7 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_notes *notes[] = {&scenario->notes, &replay->config.trace->notes, &replay->notes, &facts->notes,
                                     subject->n_notes ? subject->notes[0] : NULL};
-  struct hr_run_label label = label_of(&replay->config, notes, 3);
+  struct hr_run_label label = run_label(&replay->config, notes, 3);
   label.alerts = replay->alerts;
   const struct hr_page_run run = {.trace = replay->config.trace,
                                   .cluster = &scenario->cluster,
@@ -385,7 +385,7 @@ enum hr_status page_write(struct page *page, const struct page_subject *subject,
                              .n_notes = subject->notes ? 1 : 0};
   enum hr_status status;
   if (!command)
-    status = hr_fail(error, HR_NO_MEMORY, "out of memory for the report");
+    status = no_report_memory(error);
   else if (replay)
     status = write_with_facts(page, &document, replay, perf, error);
   else
@@ -681,26 +681,26 @@ static const char *why_none(const struct hr_served *served) {
                                     : "': no request arrived; raise 'rate_per_s' or 'duration_s'\n";
 }
 
-static void begin_warning(const struct hr_service_summary *summary) {
+static void begin_warning(const char *service) {
   fputs("warning: service '", stderr);
-  hr_print_safe(stderr, summary->name, 60);
+  hr_print_safe(stderr, service, 60);
 }
 
 static void warn(const struct hr_service_summary *summary, const struct hr_served *served) {
   if (!summary->offered) {
-    begin_warning(summary);
+    begin_warning(summary->name);
     fputs(why_none(served), stderr);
   }
   const uint64_t too_large = 100 * summary->refused > summary->offered ? count_too_large(served) : 0;
   if (100 * too_large > summary->offered) {
-    begin_warning(summary);
+    begin_warning(summary->name);
     fprintf(stderr,
             "': %.1f %% of the requests were refused, because they need more memory or a larger batch than a replica "
             "has; raise 'kv_blocks' or 'max_batch_tokens'\n",
             100 * (double)too_large / (double)summary->offered);
   }
   if (summary->unfinished) {
-    begin_warning(summary);
+    begin_warning(summary->name);
     fprintf(stderr, "': %llu request%s did not complete: %s\n", (unsigned long long)summary->unfinished,
             summary->unfinished == 1 ? "" : "s", why_unfinished(served));
   }
@@ -743,8 +743,7 @@ static enum hr_status warn_never(const struct hr_scenario *scenario, const struc
   enum hr_reason reason;
   const enum hr_status status = hr_replica_refusal(scenario, service, &reason, error);
   if (status != HR_OK || reason == HR_REASON_NONE) return status;
-  fputs("warning: service '", stderr);
-  hr_print_safe(stderr, service->name, 60);
+  begin_warning(service->name);
   fprintf(stderr, "': its replicas can never run and will be rejected (%s: %s)\n", hr_reason_name(reason),
           hr_rejection_words(reason));
   return HR_OK;

@@ -258,16 +258,11 @@ static enum hr_status stream_print_results(const struct streaming *self, double 
   const struct input *input = self->input;
   const struct run_args *args = self->args;
   const struct hr_notes *notes[] = {&input->scenario->notes, &input->trace->notes, &self->notes};
-  const struct hr_run_label label = {.scenario = input->scenario->name,
-                                     .trace = input->trace->source,
-                                     .format = input->trace->format,
-                                     .cluster = &input->scenario->cluster,
-                                     .policy = &input->scenario->policy,
-                                     .seed = input->scenario->seed,
-                                     .notes = notes,
-                                     .n_notes = sizeof notes / sizeof *notes,
-                                     .skipped = input->trace->skipped,
-                                     .n_skipped_reasons = input->trace->n_skipped_reasons};
+  const struct hr_replay_config config = {.scenario = input->scenario,
+                                          .trace = input->trace,
+                                          .policy = &input->scenario->policy,
+                                          .seed = input->scenario->seed};
+  const struct hr_run_label label = run_label(&config, notes, sizeof notes / sizeof *notes);
   const struct hr_perf perf = {.load_s = input->load_s, .sim_s = sim_s, .peak_rss_mib = peak_rss_mib()};
   enum hr_status status =
       args->files.json ? hr_streamed_write_json(args->files.json, &self->figures, &label, &perf, error) : HR_OK;
@@ -422,19 +417,9 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
   const struct hr_scenario *scenario = run->input.scenario;
   const struct hr_trace *trace = run->input.trace;
   const struct hr_notes *notes[] = {&scenario->notes, &trace->notes, &run->replay.notes};
-  struct hr_run_label label = {.scenario = scenario->name,
-                               .trace = trace->source,
-                               .format = trace->format,
-                               .cluster = &scenario->cluster,
-                               .policy = &scenario->policy,
-                               .seed = scenario->seed,
-                               .notes = notes,
-                               .n_notes = sizeof notes / sizeof *notes,
-                               .skipped = trace->skipped,
-                               .n_skipped_reasons = trace->n_skipped_reasons,
-                               .alerts = run->replay.alerts,
-                               .clock_us = hr_trace_clock_us(trace),
-                               .timeline = run->timeline};
+  struct hr_run_label label = run_label(&run->replay.config, notes, sizeof notes / sizeof *notes);
+  label.alerts = run->replay.alerts;
+  label.timeline = run->timeline;
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();
   enum hr_status status = run_files_write(&run->files, &run->replay, &label, &run->perf, error);
