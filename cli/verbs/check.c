@@ -103,8 +103,7 @@ static enum hr_status open_scenario(struct check_state *check, const char *path,
   struct input input;
   const struct input_args *args = &check->args->input;
   enum hr_status status = input_open(&input, path, args, error);
-  const bool has_services = status == HR_OK && input.scenario->services && input.scenario->services->count > 0;
-  if (status == HR_OK && !input.trace_path && !has_services)
+  if (status == HR_OK && !input.trace_path && !has_services(input.scenario))
     status = hr_fail(
         error, HR_BAD_INPUT,
         "%s: names no trace; set one with --trace FILE, or in the file: \"trace\": {\"file\": \"jobs.csv\"}", path);

@@ -290,7 +290,7 @@ static enum hr_status explain_service(struct why_run *run, struct hr_error *erro
   const struct hr_scenario *scenario = run->input.scenario;
   const struct hr_services *services = scenario->services;
   uint32_t index = 0, request;
-  if (!services || !services->count)
+  if (!has_services(scenario))
     return hr_fail(error, HR_BAD_INPUT, "--service %.80s: the scenario has no services", args->service);
   while (index < services->count && strcmp(services->at[index].name, args->service) != 0) index++;
   if (index == services->count) return unknown_service(services, args->service, error);
