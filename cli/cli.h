@@ -67,6 +67,11 @@ static inline enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
+/* Returns `status`, which is that of printing, and sets the error if it is not HR_OK. `what` is what was printed. */
+static inline enum hr_status printed(enum hr_status status, const char *what, struct hr_error *error) {
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the %s: %s", what, hr_status_meaning(status));
+}
+
 /* Returns the number of parts of a text that are separated by commas. */
 static inline size_t count_parts(const char *text) {
   size_t count = 1;

@@ -174,6 +174,7 @@ struct hr__upload {
 struct hr__uploads {
   struct hr__upload *at;
   size_t count;
+  uint64_t serial; /* not used */
 };
 
 /* Returns the trace of the shipped scenario with this path; NULL if it is not in the list. */

@@ -76,8 +76,7 @@ static enum hr_status print_results(const struct advise *advise, struct hr_error
                                                   .path = advise->input.scenario->path,
                                                   .input = &args->input});
   }
-  if (status == HR_OK) return HR_OK;
-  return hr_fail(error, status, "cannot print the advice: %s", hr_status_meaning(status));
+  return printed(status, "advice", error);
 }
 
 static enum hr_status run_all(struct advise *advise, const char *path, struct hr_error *error) {

@@ -190,7 +190,7 @@ static enum hr_status print_results(const struct check_state *check, const char 
   }
   if (status == HR_OK && !args->update && wants_annotations(args))
     status = hr_check_annotate(piped ? stderr : stdout, check->check);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the comparison: %s", hr_status_meaning(status));
+  return printed(status, "comparison", error);
 }
 
 static enum hr_status fail_if_moved(const struct check_state *check, const char *path, struct hr_error *error) {

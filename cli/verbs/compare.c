@@ -362,7 +362,7 @@ static enum hr_status print_tables(struct compare *compare, struct hr_error *err
                                                 .input = &args->input,
                                                 .other = args->policies,
                                                 .replications = args->replications});
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
+  return printed(status, "table", error);
 }
 
 static enum hr_status print_results(struct compare *compare, struct hr_error *error) {

@@ -212,7 +212,7 @@ static enum hr_status print_results(const struct diff_state *state, struct hr_er
   print_notes(state);
   if (is_stdout(args->json)) return HR_OK;
   status = hr_diff_print(stdout, state->diff, wants_colour());
-  if (status != HR_OK) return hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
+  if (printed(status, "table", error) != HR_OK) return status;
   next_step_print(stdout,
                   &(struct next_step){.verb = "diff", .path = state->paths[1], .input = &args->input, .apart = true});
   return HR_OK;

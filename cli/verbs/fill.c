@@ -122,7 +122,7 @@ static enum hr_status print_results(const struct fill *fill, struct hr_error *er
                                                 .path = fill->input.scenario->path,
                                                 .input = &args->input,
                                                 .other = args->policies});
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
+  return printed(status, "table", error);
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */

@@ -75,7 +75,7 @@ static enum hr_status print_results(const struct forecast_args *args, const stru
   if (status == HR_OK)
     next_step_print(
         stdout, &(struct next_step){.verb = "forecast", .apart = true, .input = &args->input, .trace = trace->source});
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
+  return printed(status, "table", error);
 }
 
 static enum hr_status run_verb(const void *args_, const struct words *operands, struct hr_error *error) {

@@ -186,7 +186,7 @@ static enum hr_status print_results(struct plan_state *plan, struct hr_error *er
     bool wants_table = !is_stdout(args->json) && !is_stdout(args->page.report);
     if (wants_table) status = hr_plan_print(stdout, plan->plan, &plan->perf, wants_colour());
     if (wants_table && status == HR_OK) print_next(plan);
-    if (status != HR_OK) hr_fail(error, status, "cannot print the plan: %s", hr_status_meaning(status));
+    printed(status, "plan", error);
   }
   if (status == HR_OK) status = input_require_accepted(&plan->input, &rejections, error);
   if (status != HR_OK || hr_plan_feasible(plan->plan)) return status;

@@ -84,7 +84,7 @@ static enum hr_status print_replications(const struct input *input, const struct
       hr_replicates_metric(replicates, "wait_s.p95", &wait, NULL);
       print_next(input, args, wait.mean, 0, 0);
     }
-    if (status != HR_OK) hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
+    printed(status, "table", error);
   }
   return status == HR_OK ? input_require_accepted(input, &rejections, error) : status;
 }
@@ -275,7 +275,7 @@ static enum hr_status stream_print_results(const struct streaming *self, double 
   status = hr_streamed_print(stdout, &self->figures, &label, &perf, terminal_style());
   if (status == HR_OK) print_next_of_summary(input, args, &self->figures);
   if (status == HR_OK) return input_require_accepted(input, &rejections, error);
-  return hr_fail(error, status, "cannot print the figures: %s", hr_status_meaning(status));
+  return printed(status, "figures", error);
 }
 
 static enum hr_status run_stream(const struct input *input, const struct run_args *args, struct hr_error *error) {
@@ -433,7 +433,7 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
   print_services(&run->replay, wants_table(run->args));
   if (wants_table(run->args) && trace->n_jobs) {
     status = hr_summary_print(stdout, run->replay.summary, &label, &run->perf, terminal_style());
-    if (status != HR_OK) return hr_fail(error, status, "cannot print the summary: %s", hr_status_meaning(status));
+    if (printed(status, "summary", error) != HR_OK) return status;
     print_next_of_summary(&run->input, run->args, run->replay.summary);
   }
   if (status == HR_OK) status = input_require_accepted(&run->input, &rejections, error);

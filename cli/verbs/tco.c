@@ -87,7 +87,7 @@ static enum hr_status print_results(struct tco_state *state, struct hr_error *er
                                                 .facts = next_facts_of(&state->input),
                                                 .path = state->input.scenario->path,
                                                 .input = &args->input});
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
+  return printed(status, "table", error);
 }
 
 static enum hr_status run_all(struct tco_state *state, const char *path, struct hr_error *error) {

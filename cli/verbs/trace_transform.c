@@ -110,7 +110,7 @@ static enum hr_status print_report(const struct transform *transform, const stru
   hr_notes_finish(&losses);
   if (status == HR_OK && !is_stdout(report->path) && !is_stdout(args->json))
     status = hr_transformation_print(stdout, report);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the report: %s", hr_status_meaning(status));
+  return printed(status, "report", error);
 }
 
 /* Writes the result, the notes and the report. */

@@ -341,7 +341,7 @@ static enum hr_status print_results(struct why_run *run, struct hr_error *error)
                                                 .facts = next_facts_of(&run->input),
                                                 .path = scenario->path,
                                                 .input = &args->input});
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the answer: %s", hr_status_meaning(status));
+  return printed(status, "answer", error);
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */

@@ -129,8 +129,8 @@ static void add_job(struct jobs *jobs, uint32_t job, const int8_t weight[N_JOB_E
 
 struct family {
   const char *name, *type, *help;
-  const char *label, *value; /* label in addition to cluster_queue; NULL: none */
   int8_t weight[N_JOB_EVENTS];
+  const char *label, *value; /* label in addition to cluster_queue; NULL: none */
 };
 
 /* One row per series of a tenant. Consecutive rows with the same name form one family. */
@@ -138,39 +138,31 @@ static const struct family families[] = {
     {"kueue_pending_workloads",
      "gauge",
      "The number of pending workloads, per 'cluster_queue' and 'status'.",
+     {[SUBMITTED] = 1, [STARTED] = -1, [INTERRUPTED] = 1, [PREEMPTED] = 1, [REJECTED] = -1},
      "status",
-     "active",
-     {[SUBMITTED] = 1, [STARTED] = -1, [INTERRUPTED] = 1, [PREEMPTED] = 1, [REJECTED] = -1}},
+     "active"},
     {"kueue_admitted_active_workloads",
      "gauge",
      "The number of admitted workloads that are active, per 'cluster_queue'.",
-     NULL,
-     NULL,
      {[STARTED] = 1, [COMPLETED] = -1, [INTERRUPTED] = -1, [PREEMPTED] = -1}},
     {"kueue_admitted_workloads",
      "counter",
      "The total number of admitted workloads per 'cluster_queue'.",
-     NULL,
-     NULL,
      {[STARTED] = 1}},
     {"kueue_finished_workloads",
      "counter",
      "The total number of finished workloads per 'cluster_queue'.",
-     NULL,
-     NULL,
      {[COMPLETED] = 1}},
     {"kueue_evicted_workloads",
      "counter",
      "The number of evicted workloads per 'cluster_queue' and 'reason'.",
+     {[PREEMPTED] = 1},
      "reason",
-     "Preempted",
-     {[PREEMPTED] = 1}},
-    {"kueue_evicted_workloads", "counter", "", "reason", "NodeFailures", {[INTERRUPTED] = 1}},
+     "Preempted"},
+    {"kueue_evicted_workloads", "counter", "", {[INTERRUPTED] = 1}, "reason", "NodeFailures"},
     {"headroom_rejected_workloads",
      "counter",
      "The total number of workloads that were rejected, per 'cluster_queue'.",
-     NULL,
-     NULL,
      {[REJECTED] = 1}},
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };

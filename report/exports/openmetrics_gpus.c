@@ -537,17 +537,15 @@ struct openmetrics_gpus_family {
 };
 
 static const struct openmetrics_gpus_family families[] = {
-    {"headroom_gpu_allocated_ratio", "ratio", "Share of the GPUs allocated to jobs, used or not.", add_held, WHOLE,
-     false, false},
+    {"headroom_gpu_allocated_ratio", "ratio", "Share of the GPUs allocated to jobs, used or not.", add_held, WHOLE},
     {"DCGM_FI_DEV_GPU_UTIL", NULL,
      "GPU utilization (in %): time during which a job ran and neither saved nor loaded a checkpoint.", add_busy,
-     INT64_C(100) * WHOLE, false, false},
+     INT64_C(100) * WHOLE},
     {"DCGM_FI_PROF_SM_ACTIVE", NULL,
      "Share of the multiprocessors allocated to running jobs; only for shared GPUs, where it is known.", add_busy_parts,
-     WHOLE, true, false},
+     WHOLE, true},
     {"DCGM_FI_DEV_POWER_USAGE", NULL,
-     "Power draw (in W) of all GPUs, interpolated between idle draw and power limit by utilization.", add_busy, 0,
-     false, false},
+     "Power draw (in W) of all GPUs, interpolated between idle draw and power limit by utilization.", add_busy},
     {"DCGM_FI_DEV_GPU_TEMP", NULL, "Mean temperature of the GPUs (in C), which follows their power with a delay.",
      add_busy, 0, false, true},
 };

@@ -356,6 +356,11 @@ struct hr__by_pool {
   uint32_t *last;               /* [n_jobs]: pool of the last attempt; HR_NONE: the job never ran */
 };
 
+/* Returns whether a job releases its GPUs at an event of this kind. */
+static inline bool hr__releases(enum hr_event_kind kind) {
+  return kind == HR_EVENT_END || kind == HR_EVENT_INTERRUPT || kind == HR_EVENT_PREEMPT;
+}
+
 /* Returns the number of acquired nodes of a pool. */
 static inline uint32_t hr__acquired_nodes(const struct hr_cluster *cluster, hr_pool pool) {
   return hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) + hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) +

@@ -740,8 +740,7 @@ static bool has_speed(struct hr_links *links, uint32_t model, enum hr_network ne
 
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr_links *links = self;
-  bool leaves = event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT || event->kind == HR_EVENT_PREEMPT;
-  if (!leaves || !event->placement || links->trace->gpus[event->job.id] < 2) return;
+  if (!hr__releases(event->kind) || !event->placement || links->trace->gpus[event->job.id] < 2) return;
   enum hr_network network = hr_cluster_links(view->cluster, event->placement);
   if (network == HR_NETWORK_NONE) return;
   uint32_t model = model_of(links->trace, event->job);

@@ -726,13 +726,9 @@ static void pool_advance(struct hr__usage_pool *pool, int64_t now_us, int64_t la
   pool->until_us = now_us;
 }
 
-static bool releases(enum hr_event_kind kind) {
-  return kind == HR_EVENT_END || kind == HR_EVENT_INTERRUPT || kind == HR_EVENT_PREEMPT;
-}
-
 static void note_job(struct hr__by_pool *self, const struct hr_trace *trace, const struct hr_event *event) {
   bool starts = event->kind == HR_EVENT_START;
-  if (!starts && !releases(event->kind)) return;
+  if (!starts && !hr__releases(event->kind)) return;
   struct hr__usage_pool *pool = &self->pools[event->placement->pool.id];
   uint64_t milli = hr_placement_milli(event->placement, trace, event->job);
   pool_advance(pool, event->at_us, self->last_end_us);

@@ -384,13 +384,14 @@ static void put_run_foot(struct hr__console *table, const struct hr_summary *sum
     hr__put_field(table, "memory", "%s MiB peak", hr__fixed_text(perf->peak_rss_mib, 0, text[0]));
 }
 
-enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
-                                const struct hr_perf *perf, unsigned style) {
+/* Prints the table of a run. A streamed run has no groups, pools and alerts. */
+static enum hr_status print_table(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
+                                  const struct hr_perf *perf, unsigned style, bool is_streamed) {
   struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
   put_run_head(&table, summary, label);
   fputc('\n', out);
   put_run_jobs(&table, summary, label);
-  put_run_totals(&table, summary, label->timeline);
+  put_run_totals(&table, summary, is_streamed ? NULL : label->timeline);
   put_run_distributions(&table, summary);
   put_groups(&table, "GPUs requested", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
   put_groups(&table, "class", summary->by_class, summary->n_classes, summary->n_classes, summary->gpu_hours);
@@ -399,29 +400,25 @@ enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, con
   put_routing(&table, summary);
   put_pools(&table, summary);
   put_run_costs(&table, summary);
-  hr__put_alerts(&table, label->alerts, label->clock_us);
+  if (is_streamed && (summary->costs || summary->stoppable)) fputc('\n', out);
+  if (is_streamed)
+    fprintf(out, "%sStreamed: quantiles come from a sketch with a relative error of at most 1/%d.%s\n", hr__dim(&table),
+            HR__SKETCH_ERROR_PART, hr__plain(&table));
+  else
+    hr__put_alerts(&table, label->alerts, label->clock_us);
   put_run_foot(&table, summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }
 
-/* ---- The table: streamed runs ---------------------------------------------------------------------- */
+enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
+                                const struct hr_perf *perf, unsigned style) {
+  return print_table(out, summary, label, perf, style, false);
+}
 
 enum hr_status hr_streamed_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
                                  const struct hr_perf *perf, unsigned style) {
-  struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
-  put_run_head(&table, summary, label);
-  fputc('\n', out);
-  put_run_jobs(&table, summary, label);
-  put_run_totals(&table, summary, NULL);
-  put_run_distributions(&table, summary);
-  put_run_costs(&table, summary);
-  if (summary->costs || summary->stoppable) fputc('\n', out);
-  fprintf(out, "%sStreamed: quantiles come from a sketch with a relative error of at most 1/%d.%s\n", hr__dim(&table),
-          HR__SKETCH_ERROR_PART, hr__plain(&table));
-  put_run_foot(&table, summary, perf);
-  if (table.out_of_memory) return HR_NO_MEMORY;
-  return ferror(out) ? HR_IO_ERROR : HR_OK;
+  return print_table(out, summary, label, perf, style, true);
 }
 
 /* ---- Markdown -------------------------------------------------------------------------------------- */

@@ -423,6 +423,7 @@ static void put_words(FILE *out, const struct hr_alert *alert) {
   hr__duration_text(hr__seconds(length_us(alert)), lasted);
   hr__fixed_text(100 * alert->value, 1, percent);
   hr__count_text(alert->count, count[0]);
+  hr__count_text((uint64_t)alert->value, count[1]);
   switch (alert->rule) {
   case HR_ALERT_UNDERUSED:
   case HR_ALERT_SATURATED:
@@ -434,11 +435,11 @@ static void put_words(FILE *out, const struct hr_alert *alert) {
     break;
   case HR_ALERT_UNSAVED:
     fprintf(out, "%s job%s of %s ran too long without a checkpoint, up to %s at once, for %s", count[0],
-            hr__plural(alert->count), subject_of(alert), hr__count_text((uint64_t)alert->value, count[1]), lasted);
+            hr__plural(alert->count), subject_of(alert), count[1], lasted);
     break;
   case HR_ALERT_WAITING:
     fprintf(out, "%s job%s of %s waited longer than allowed, up to %s at once, for %s", count[0],
-            hr__plural(alert->count), subject_of(alert), hr__count_text((uint64_t)alert->value, count[1]), lasted);
+            hr__plural(alert->count), subject_of(alert), count[1], lasted);
     break;
   case HR_ALERT_LATENCY:
     fprintf(out,
@@ -447,11 +448,11 @@ static void put_words(FILE *out, const struct hr_alert *alert) {
     break;
   case HR_ALERT_IDLE_REPLICA:
     fprintf(out, "ready replicas of service %s had no request for too long, up to %s at once, %s time%s, for %s",
-            alert->where, hr__count_text((uint64_t)alert->value, count[1]), count[0], hr__plural(alert->count), lasted);
+            alert->where, count[1], count[0], hr__plural(alert->count), lasted);
     break;
   case HR_ALERT_KV_MEMORY:
     fprintf(out, "sequences of service %s lost their KV memory %s time%s, up to %s in a minute, for %s", alert->where,
-            count[0], hr__plural(alert->count), hr__count_text((uint64_t)alert->value, count[1]), lasted);
+            count[0], hr__plural(alert->count), count[1], lasted);
     break;
   case HR_ALERT_HOT:
     fprintf(out, "GPUs of pool %s had up to %.1f degrees C, %s time%s, for %s", alert->where, alert->value, count[0],
@@ -500,17 +501,29 @@ static void put_value(const struct hr_alert *alert, char buffer[HR__NUMBER_BYTES
   strcat(buffer, is_heat ? " C" : " %");
 }
 
-static void put_row(struct hr__console *console, const struct hr__alert_group *group, int64_t clock_us) {
+/* The values of a row: count, total and longest duration, begin of the longest alert, and its value. */
+struct row_texts {
   char text[4][HR__NUMBER_BYTES], value[HR__NUMBER_BYTES + 8];
+};
+
+static void make_row(const struct hr__alert_group *group, int64_t clock_us, struct row_texts *row) {
   const struct hr_alert *longest = group->longest;
-  put_value(longest, value);
-  const int value_width = strlen(value) < 8 ? 8 : (int)strlen(value) + 1; /* at least one blank before it */
+  put_value(longest, row->value);
+  hr__count_text(group->count, row->text[0]);
+  hr__duration_text(hr__seconds(group->sum_us), row->text[1]);
+  hr__duration_text(hr__seconds(length_us(longest)), row->text[2]);
+  hr__duration_text(hr__seconds(longest->begin_us + clock_us), row->text[3]);
+}
+
+static void put_row(struct hr__console *console, const struct hr__alert_group *group, int64_t clock_us) {
+  const struct hr_alert *longest = group->longest;
+  struct row_texts row;
+  make_row(group, clock_us, &row);
+  const int value_width = strlen(row.value) < 8 ? 8 : (int)strlen(row.value) + 1; /* at least one blank before it */
   fprintf(console->out, "%-*s", RULE_WIDTH, hr_alert_name(longest->rule));
   hr__put_cell(console, longest->where[0] ? longest->where : "-", WHERE_WIDTH - 1, false);
-  fprintf(console->out, "%5s%12s%12s%12s%*s\n", hr__count_text(group->count, text[0]),
-          hr__duration_text(hr__seconds(group->sum_us), text[1]),
-          hr__duration_text(hr__seconds(length_us(longest)), text[2]),
-          hr__duration_text(hr__seconds(longest->begin_us + clock_us), text[3]), value_width, value);
+  fprintf(console->out, "%5s%12s%12s%12s%*s\n", row.text[0], row.text[1], row.text[2], row.text[3], value_width,
+          row.value);
 }
 
 void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts, int64_t clock_us) {
@@ -530,15 +543,12 @@ void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts,
 /* ---- Alerts: Markdown ------------------------------------------------------------------------------ */
 
 static void markdown_row(struct hr__console *page, const struct hr__alert_group *group, int64_t clock_us) {
-  char text[4][HR__NUMBER_BYTES], value[HR__NUMBER_BYTES + 8];
   const struct hr_alert *longest = group->longest;
-  put_value(longest, value);
+  struct row_texts row;
+  make_row(group, clock_us, &row);
   fprintf(page->out, "| %s: ", hr_alert_name(longest->rule));
   hr__markdown_text(page, longest->where[0] ? longest->where : "-");
-  fprintf(page->out, " | %s | %s | %s | %s | %s |\n", hr__count_text(group->count, text[0]),
-          hr__duration_text(hr__seconds(group->sum_us), text[1]),
-          hr__duration_text(hr__seconds(length_us(longest)), text[2]),
-          hr__duration_text(hr__seconds(longest->begin_us + clock_us), text[3]), value);
+  fprintf(page->out, " | %s | %s | %s | %s | %s |\n", row.text[0], row.text[1], row.text[2], row.text[3], row.value);
 }
 
 void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alerts, int64_t clock_us) {
