@@ -29,8 +29,8 @@ struct like_args {
 };
 
 struct generate_args {
-  uint64_t count, seed, nodes, gpus_per_node, users, tenants;
-  double load, median_s, sigma, max_s, diurnal, limit_min, limit_max;
+  struct hr_generator generator;
+  uint64_t nodes, gpus_per_node, users, tenants; /* replace the members of `generator` with these names */
   const char *gpu_counts;
   struct like_args like; /* `output` and `quiet` are also used without --like */
   struct command command;
@@ -49,22 +49,25 @@ struct like_request {
 #define GENERATE(field) offsetof(struct generate_args, field)
 
 static const struct option generate_options[] = {
-    {"count", OPTION_WHOLE, GENERATE(count), "N", "number of jobs", 1, UINT32_MAX - 1},
-    {"seed", OPTION_WHOLE, GENERATE(seed), "N", "the same seed gives the same bytes", 0, 0x1p64},
-    {"load", OPTION_REAL, GENERATE(load), "X", "mean number of requested GPUs, as a share of the cluster's", 1e-6,
-     1000},
+    {"count", OPTION_WHOLE, GENERATE(generator.count), "N", "number of jobs", 1, UINT32_MAX - 1},
+    {"seed", OPTION_WHOLE, GENERATE(generator.seed), "N", "the same seed gives the same bytes", 0, 0x1p64},
+    {"load", OPTION_REAL, GENERATE(generator.load), "X", "mean number of requested GPUs, as a share of the cluster's",
+     1e-6, 1000},
     {"nodes", OPTION_WHOLE, GENERATE(nodes), "N", "nodes of the cluster that --load refers to", 1, HR_MAX_NODES},
     {"gpus-per-node", OPTION_WHOLE, GENERATE(gpus_per_node), "N", "GPUs of each node", 1, HR_MAX_GPUS},
-    {"median-s", OPTION_REAL, GENERATE(median_s), "S", "median run time; run times are log-normal", 1e-3, 1e9},
-    {"sigma", OPTION_REAL, GENERATE(sigma), "X", "spread of run times: standard deviation of their logarithm", 0, 10},
-    {"max-s", OPTION_REAL, GENERATE(max_s), "S", "maximum run time; 0: no maximum", 0, 1e9},
-    {"diurnal", OPTION_REAL, GENERATE(diurnal), "X", "amplitude of arrivals over a day: 0 flat, 1 none at night", 0, 1},
+    {"median-s", OPTION_REAL, GENERATE(generator.median_s), "S", "median run time; run times are log-normal", 1e-3,
+     1e9},
+    {"sigma", OPTION_REAL, GENERATE(generator.sigma), "X", "spread of run times: standard deviation of their logarithm",
+     0, 10},
+    {"max-s", OPTION_REAL, GENERATE(generator.max_s), "S", "maximum run time; 0: no maximum", 0, 1e9},
+    {"diurnal", OPTION_REAL, GENERATE(generator.diurnal), "X",
+     "amplitude of arrivals over a day: 0 flat, 1 none at night", 0, 1},
     {"users", OPTION_WHOLE, GENERATE(users), "N", "number of users; their shares of jobs follow Zipf's law", 1,
      1000000},
     {"tenants", OPTION_WHOLE, GENERATE(tenants), "N", "number of tenants that the users belong to", 1, 1000000},
-    {"limit-min", OPTION_REAL, GENERATE(limit_min), "X", "limits are the run time times a factor of at least X ...", 0,
-     1000},
-    {"limit-max", OPTION_REAL, GENERATE(limit_max), "X", "... and at most X; both 0: no limits", 0, 1000},
+    {"limit-min", OPTION_REAL, GENERATE(generator.limit_min), "X",
+     "limits are the run time times a factor of at least X ...", 0, 1000},
+    {"limit-max", OPTION_REAL, GENERATE(generator.limit_max), "X", "... and at most X; both 0: no limits", 0, 1000},
     {"gpu-counts", OPTION_TEXT, GENERATE(gpu_counts), "N:WEIGHT,...",
      "GPUs per job and their frequencies, e.g. 1:0.7,2:0.1,8:0.2"},
     {"output", OPTION_TEXT, GENERATE(like.output), "FILE",
@@ -100,22 +103,13 @@ static const char generate_details[] =
     "  headroom trace generate --like jobs.csv --resample --count 100000 -o other.csv\n";
 
 static void generate_set_defaults(void *args) {
-  struct hr_generator generator;
-  hr_generator_init(&generator);
-  *(struct generate_args *)args = (struct generate_args){.count = generator.count,
-                                                         .seed = generator.seed,
-                                                         .nodes = generator.nodes,
-                                                         .gpus_per_node = generator.gpus_per_node,
-                                                         .users = generator.users,
-                                                         .tenants = generator.tenants,
-                                                         .load = generator.load,
-                                                         .median_s = generator.median_s,
-                                                         .sigma = generator.sigma,
-                                                         .max_s = generator.max_s,
-                                                         .diurnal = generator.diurnal,
-                                                         .limit_min = generator.limit_min,
-                                                         .limit_max = generator.limit_max,
-                                                         .like.output = "-"};
+  struct generate_args *generate_args = args;
+  *generate_args = (struct generate_args){.like.output = "-"};
+  hr_generator_init(&generate_args->generator);
+  generate_args->nodes = generate_args->generator.nodes;
+  generate_args->gpus_per_node = generate_args->generator.gpus_per_node;
+  generate_args->users = generate_args->generator.users;
+  generate_args->tenants = generate_args->generator.tenants;
 }
 
 /* ---- trace generate: the table of GPU counts -------------------------------------------------------- */
@@ -155,19 +149,9 @@ static enum hr_status parse_counts(const char *text, struct hr_gpu_count **count
 
 static enum hr_status generate(const struct generate_args *args, struct hr_error *error) {
   struct hr_gpu_count *counts = NULL;
-  struct hr_generator generator;
-  hr_generator_init(&generator);
-  generator.count = args->count;
-  generator.seed = args->seed;
-  generator.load = args->load;
+  struct hr_generator generator = args->generator;
   generator.nodes = (uint32_t)args->nodes;
   generator.gpus_per_node = (uint32_t)args->gpus_per_node;
-  generator.median_s = args->median_s;
-  generator.sigma = args->sigma;
-  generator.max_s = args->max_s;
-  generator.limit_min = args->limit_min;
-  generator.limit_max = args->limit_max;
-  generator.diurnal = args->diurnal;
   generator.users = (uint32_t)args->users;
   generator.tenants = (uint32_t)args->tenants;
   enum hr_status status = HR_OK;
@@ -369,11 +353,11 @@ static enum hr_status run_like(const struct like_request *request, struct hr_err
 static enum hr_status generate_like(const struct generate_args *args, struct hr_error *error) {
   struct like_request request = {.args = &args->like, .command = &args->command};
   hr_workload_model_spec_init(&request.spec);
-  request.spec.count = args->count;
-  request.spec.seed = args->seed;
+  request.spec.count = args->generator.count;
+  request.spec.seed = args->generator.seed;
   request.spec.nodes = (uint32_t)args->nodes;
   request.spec.gpus_per_node = (uint32_t)args->gpus_per_node;
-  request.spec.load = is_set(&args->command, "load") ? args->load : 0;
+  request.spec.load = is_set(&args->command, "load") ? args->generator.load : 0;
   request.users = is_set(&args->command, "users") ? (uint32_t)args->users : 0;
   request.tenants = is_set(&args->command, "tenants") ? (uint32_t)args->tenants : 0;
   return run_like(&request, error);
@@ -612,8 +596,7 @@ static enum hr_status pack_check_outputs(const char *path, const struct stats_ar
   if (!args->output)
     return hr_fail(error, HR_BAD_INPUT, "trace pack: -o FILE is missing\nTry 'headroom help trace pack'.");
   if (!hr_trace_writer_find("packed", args->output, error)) return HR_BAD_INPUT;
-  const struct output outputs[] = {{"output", args->output}, {"json", args->json}};
-  return outputs_check(outputs, sizeof outputs / sizeof *outputs, &path, 1, args->input.format, error);
+  return stats_check_outputs(args, path, error);
 }
 
 static enum hr_status pack(const void *untyped, const struct words *operands, struct hr_error *error) {
