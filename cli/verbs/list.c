@@ -462,41 +462,29 @@ static enum hr_status list_policies(const struct list_args *args, struct hr_erro
 
 /* ---- Placements ------------------------------------------------------------------------------------- */
 
-static enum hr_status list_placements(const struct list_args *args, struct hr_error *error) {
-  (void)args;
-  (void)error;
+static void list_placements(void) {
   for (const struct hr_packing_rule *const *at = hr_packing_rules(); *at; at++)
     print_entry((*at)->name, (*at)->summary);
-  return HR_OK;
 }
 
 /* ---- Formats ---------------------------------------------------------------------------------------- */
 
-static enum hr_status list_formats(const struct list_args *args, struct hr_error *error) {
-  (void)args;
-  (void)error;
+static void list_formats(void) {
   for (const struct hr_trace_format *at = hr_trace_formats(); at->name; at++) print_entry(at->name, at->summary);
-  return HR_OK;
 }
 
-static enum hr_status list_fields(const struct list_args *args, struct hr_error *error) {
-  (void)args;
-  (void)error;
+static void list_fields(void) {
   for (const struct hr_trace_field *at = hr_trace_fields(); at->name; at++) {
     print_name(at->name);
     printf("column %s%s\n", at->column, at->must_exist ? ", required" : "");
   }
-  return HR_OK;
 }
 
-static enum hr_status list_findings(const struct list_args *args, struct hr_error *error) {
-  (void)args;
-  (void)error;
+static void list_findings(void) {
   for (int code = 0; code < HR_N_FINDINGS; code++) {
     const char *meaning = hr_finding_meaning((enum hr_finding_code)code);
     print_entry(hr_finding_name((enum hr_finding_code)code), meaning ? meaning : "(for information)");
   }
-  return HR_OK;
 }
 
 /* ---- Metrics ---------------------------------------------------------------------------------------- */
@@ -675,7 +663,7 @@ enum list_filter {
 
 #define COUNT_AT(member) offsetof(struct hr_catalog, member)
 
-/* A list is printed by `print`, `print_row` or list_keys. */
+/* A list is printed by `print`, `show`, `print_row` or list_keys. */
 static const struct list_list {
   const char *name;
   unsigned filters; /* the options that apply, and which data the list needs */
@@ -686,12 +674,13 @@ static const struct list_list {
   void (*print_row)(const struct list_args *args, size_t row);
   const char *head;
   size_t count_at;
+  void (*show)(void); /* prints a list to which no options apply */
 } lists[] = {
     {"policies", 0, list_policies},
-    {"placements", 0, list_placements},
-    {"formats", 0, list_formats},
-    {"fields", 0, list_fields},
-    {"findings", 0, list_findings},
+    {"placements", 0, .show = list_placements},
+    {"formats", 0, .show = list_formats},
+    {"fields", 0, .show = list_fields},
+    {"findings", 0, .show = list_findings},
     {"metrics", BY_PATH, list_metrics},
     {"scenarios", 0, list_scenarios},
     {"keys", OF_KEYS},
@@ -750,6 +739,10 @@ static enum hr_status print_list(const struct list_list *list, const struct list
       return hr_fail(error, HR_BAD_INPUT, "option '--%s' cannot be used with 'list %s'", set[i].name, list->name);
   if (path && !(list->filters & OF_KEYS))
     return hr_fail(error, HR_BAD_INPUT, "list: unexpected argument '%.60s'", path);
+  if (list->show) {
+    list->show();
+    return HR_OK;
+  }
   if (list->filters & OF_KEYS) return list_keys(path ? path : "", args, error);
   return list->filters & OF_CATALOG ? list_catalog(list, args, error) : list->print(args, error);
 }
