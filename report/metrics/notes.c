@@ -335,31 +335,38 @@ enum hr_status hr_gpu_type_notes(const struct hr_trace *trace, const struct hr_c
 
 /* ---- Rejected jobs: the warning -------------------------------------------------------------------- */
 
-/* What users can do about rejections, by reason. */
-static const char *const remedies[HR_MAX_REASONS] = {
-    [HR_REASON_TOO_LARGE] = "add nodes to the pool, or remove these jobs from the trace",
-    [HR_REASON_NO_GPU_TYPE] =
-        "set the pool's 'gpu' to the requested type, or add the name to a 'catalog.gpu_names_file'",
-    [HR_REASON_SPOT_ONLY] =
-        "add a pool that is not spot, set 'spot' of the class to true, or let the policy use spot nodes ('market', "
-        "'max_spot_share')",
-    [HR_REASON_NO_REGION] = "set the pool's 'region' to a requested one",
-    [HR_REASON_NO_CLASS_POOL] = "add the class to the pool's 'classes'",
-    [HR_REASON_OVER_QUOTA] =
-        "raise the tenant's quota ('quotas', or the queues in the section of a modelled scheduler); under 'kueue', "
-        "every "
-        "requested resource, also CPU and memory, needs a quota or is in 'excluded_resources'",
-    [HR_REASON_NO_QUEUE] = "name the queue in the scheduler's section of the scenario, or set its default queue",
-    [HR_REASON_GPU_MEMORY] = "add a pool of GPUs with more memory, or set 'gpu_mem_gb' of the pool",
-    [HR_REASON_NODE_TOO_SMALL] = "compare the pool's GPUs, CPUs and memory per node with the requests of the tasks",
-    [HR_REASON_MIG_PROFILE] =
-        "add a pool with 'sharing' 'mig' and a layout that has the profile, or set 'cluster.mig_fallback' to true",
-    [HR_REASON_ONLY_MIG] = "add a pool without MIG, or set 'cluster.mig_fallback' to true",
-    [HR_REASON_NO_GROUP] = "enlarge the racks or zones of the pool's 'topology', or relax 'within'",
-};
-
+/* Returns what users can do about rejections for a reason. */
 static const char *remedy(enum hr_reason reason) {
-  return remedies[reason] ? remedies[reason] : "see the policy's parameters";
+  switch (reason) {
+  case HR_REASON_TOO_LARGE:
+    return "add nodes to the pool, or remove these jobs from the trace";
+  case HR_REASON_NO_GPU_TYPE:
+    return "set the pool's 'gpu' to the requested type, or add the name to a 'catalog.gpu_names_file'";
+  case HR_REASON_SPOT_ONLY:
+    return "add a pool that is not spot, set 'spot' of the class to true, or let the policy use spot nodes ('market', "
+           "'max_spot_share')";
+  case HR_REASON_NO_REGION:
+    return "set the pool's 'region' to a requested one";
+  case HR_REASON_NO_CLASS_POOL:
+    return "add the class to the pool's 'classes'";
+  case HR_REASON_OVER_QUOTA:
+    return "raise the tenant's quota ('quotas', or the queues in the section of a modelled scheduler); under 'kueue', "
+           "every requested resource, also CPU and memory, needs a quota or is in 'excluded_resources'";
+  case HR_REASON_NO_QUEUE:
+    return "name the queue in the scheduler's section of the scenario, or set its default queue";
+  case HR_REASON_GPU_MEMORY:
+    return "add a pool of GPUs with more memory, or set 'gpu_mem_gb' of the pool";
+  case HR_REASON_NODE_TOO_SMALL:
+    return "compare the pool's GPUs, CPUs and memory per node with the requests of the tasks";
+  case HR_REASON_MIG_PROFILE:
+    return "add a pool with 'sharing' 'mig' and a layout that has the profile, or set 'cluster.mig_fallback' to true";
+  case HR_REASON_ONLY_MIG:
+    return "add a pool without MIG, or set 'cluster.mig_fallback' to true";
+  case HR_REASON_NO_GROUP:
+    return "enlarge the racks or zones of the pool's 'topology', or relax 'within'";
+  default:
+    return "see the policy's parameters";
+  }
 }
 
 /* Writes "; requested: a100 (120 jobs), h20 (3 jobs); pools have A100-80", and the remedy. */
