@@ -43,14 +43,15 @@ enum option_kind {
   OPTION_REAL   /* double */
 };
 
+/* The rows of tables list the members in this order. */
 struct option {
   const char *name; /* without "--"; NULL ends the table */
-  char letter;      /* short form; 0: the option has none */
   enum option_kind kind;
   size_t offset;     /* of the value in the verb's struct of arguments */
   const char *value; /* name of the value in the help; NULL for a flag */
   const char *help;
   double min, max; /* bounds of numbers, inclusive */
+  char letter;     /* short form; 0: the option has none */
 };
 
 /* A list of texts borrowed from the command line; at[count] is NULL unless the list is empty. */
@@ -61,6 +62,15 @@ struct words {
 /* words_add appends a text; returns HR_OK or HR_NO_MEMORY. words_finish frees the list, not the texts. */
 enum hr_status words_add(struct words *words, const char *text, struct hr_error *error);
 void words_finish(struct words *words);
+
+static inline enum hr_status no_memory(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory");
+}
+
+/* Returns `status`, which is that of printing, and sets the error if it is not HR_OK. `what` is what was printed. */
+static inline enum hr_status printed(enum hr_status status, const char *what, struct hr_error *error) {
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the %s: %s", what, hr_status_meaning(status));
+}
 
 /* Returns the number of parts of a text that are separated by commas. */
 static inline size_t count_parts(const char *text) {
@@ -101,6 +111,12 @@ static inline bool parse_real(const char *text, double *value) {
 /* Sets the error "unknown LABEL 'word'; did you mean ...?" with the known words. `known` ends with NULL. Returns
    HR_BAD_INPUT. */
 enum hr_status unknown_word(const char *label, const char *word, const char *const *known, struct hr_error *error);
+/* Sets `*place` to the place of a word in the list `known`, which ends with NULL. If the word is unknown, returns the
+   error of unknown_word. */
+enum hr_status find_word(const char *label, const char *word, const char *const *known, unsigned *place,
+                         struct hr_error *error);
+/* Parses the value of an option --seed. */
+enum hr_status parse_seed(const char *text, uint64_t *seed, struct hr_error *error);
 
 /* Changes that options make to a scenario: texts "path=value", in the notation of --set. */
 
@@ -189,17 +205,15 @@ struct verb {
   /* list of actions that ends with NULL; if the pointer itself is NULL, the verb has no actions. Of a verb with
      actions, only the members `name`, `summary` and `actions` are used. */
   const struct verb *const *actions;
-  const char *operands; /* as printed in the usage line */
-  size_t min_operands, max_operands;
+  const char *operands; /* as printed in the usage line: "[NAME]" may be left out, "NAME..." may be repeated */
   const char *summary;
   const char *details; /* help text that follows the options; may be NULL */
   const struct option *options;
   /* size of the struct to which the options write their values */
   size_t args_bytes;
   void (*set_defaults)(void *args); /* NULL: all values are zero by default */
-  /* stores the command line, for verbs that show it in their output; may be NULL */
-  void (*set_command)(void *args, const struct command *command);
-  bool on_ranks; /* the ranks of an MPI job share the runs of this verb, and only rank 0 has output */
+  size_t command_at; /* offset in that struct of a struct command, which gets the command line; 0: none */
+  bool on_ranks;     /* the ranks of an MPI job share the runs of this verb, and only rank 0 has output */
   enum hr_status (*run)(const void *args, const struct words *operands, struct hr_error *error);
 };
 
@@ -226,13 +240,10 @@ static inline bool is_stdout(const char *path) {
 }
 
 /* Checks before a run that each output is writable, that no two outputs are the same file, and that no output is an
-   input. Returns HR_BAD_INPUT if a check fails; the error names the option. */
+   input, or a file that a parameter of the trace format names ("pai2020:jobs=FILE"; NULL: no format). Returns
+   HR_BAD_INPUT if a check fails; the error names the option. */
 enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,
-                             struct hr_error *error);
-/* Checks that no output is an input file that a parameter of the trace format names ("pai2020:jobs=FILE"; NULL: no
-   format). */
-enum hr_status outputs_spare_params(const struct output *outputs, size_t n_outputs, const char *format,
-                                    struct hr_error *error);
+                             const char *format, struct hr_error *error);
 
 /* ---- Input ------------------------------------------------------------------------------------------ */
 
@@ -256,75 +267,51 @@ void input_share_catalog(const struct hr_catalog *catalog);
 
 /* Options for reading a trace. Verbs without a scenario use them too. */
 #define TRACE_OPTIONS(args)                                                                                            \
-  {.name = "format",                                                                                                   \
-   .kind = OPTION_TEXT,                                                                                                \
-   .offset = INPUT_OPTION(args, format),                                                                               \
-   .value = "FORMAT",                                                                                                  \
-   .help = "format of the trace (see 'headroom list formats'); auto: recognised by content"},                          \
-      {.name = "map",                                                                                                  \
-       .kind = OPTION_TEXT,                                                                                            \
-       .offset = INPUT_OPTION(args, map),                                                                              \
-       .value = "FIELD=COLUMN,...",                                                                                    \
-       .help =                                                                                                         \
-           "columns of the trace, e.g. submit=arrival_s,duration=service_sec,gpus=gpu_count for CSV, or class=QOS"},   \
-      {.name = "class",                                                                                                \
-       .kind = OPTION_LIST,                                                                                            \
-       .offset = INPUT_OPTION(args, classes),                                                                          \
-       .value = "CLASS=COLUMN~PATTERN",                                                                                \
-       .help = "class of the jobs in which COLUMN matches a regular expression, e.g. 'interactive=JobName~^jupyter'; " \
-               "may be repeated"},                                                                                     \
-      {.name = "tenant-by",                                                                                            \
-       .kind = OPTION_LIST,                                                                                            \
-       .offset = INPUT_OPTION(args, tenants),                                                                          \
-       .value = "TENANT=COLUMN~PATTERN",                                                                               \
-       .help = "tenant of the jobs in which COLUMN matches a regular expression; may be repeated"},                    \
+  {"format", OPTION_TEXT, INPUT_OPTION(args, format), "FORMAT",                                                        \
+   "format of the trace (see 'headroom list formats'); auto: recognised by content"},                                  \
+      {"map", OPTION_TEXT, INPUT_OPTION(args, map), "FIELD=COLUMN,...",                                                \
+       "columns of the trace, e.g. submit=arrival_s,duration=service_sec,gpus=gpu_count for CSV, or class=QOS"},       \
+      {"class", OPTION_LIST, INPUT_OPTION(args, classes), "CLASS=COLUMN~PATTERN",                                      \
+       "class of the jobs in which COLUMN matches a regular expression, e.g. 'interactive=JobName~^jupyter'; may be "  \
+       "repeated"},                                                                                                    \
+      {"tenant-by", OPTION_LIST, INPUT_OPTION(args, tenants), "TENANT=COLUMN~PATTERN",                                 \
+       "tenant of the jobs in which COLUMN matches a regular expression; may be repeated"},                            \
   {                                                                                                                    \
-    .name = "lenient", .kind = OPTION_FLAG, .offset = INPUT_OPTION(args, lenient),                                     \
-    .help = "skip bad rows of the trace and list them by reason, instead of failing at the first one"                  \
+    "lenient", OPTION_FLAG, INPUT_OPTION(args, lenient), NULL,                                                         \
+        "skip bad rows of the trace and list them by reason, instead of failing at the first one"                      \
   }
 
 #define INPUT_OPTIONS(args)                                                                                            \
-  {.name = "trace",                                                                                                    \
-   .kind = OPTION_TEXT,                                                                                                \
-   .offset = INPUT_OPTION(args, trace),                                                                                \
-   .value = "FILE",                                                                                                    \
-   .help = "the trace to replay, instead of the scenario's: plain, gzip or zstd; '-' for standard input"},             \
+  {"trace", OPTION_TEXT, INPUT_OPTION(args, trace), "FILE",                                                            \
+   "the trace to replay, instead of the scenario's: plain, gzip or zstd; '-' for standard input"},                     \
       TRACE_OPTIONS(args),                                                                                             \
-      {.name = "policy",                                                                                               \
-       .kind = OPTION_TEXT,                                                                                            \
-       .offset = INPUT_OPTION(args, policy),                                                                           \
-       .value = "NAME[:KEY=VALUE,...]",                                                                                \
-       .help = "the policy and its parameters (see 'headroom list policies'), e.g. queue:order=sjf,backfill=easy"},    \
-      {.name = "set",                                                                                                  \
-       .kind = OPTION_LIST,                                                                                            \
-       .offset = INPUT_OPTION(args, set),                                                                              \
-       .value = "PATH=VALUE",                                                                                          \
-       .help = "set a key of the scenario, e.g. cluster.pools.0.nodes=56; may be repeated"},                           \
+      {"policy", OPTION_TEXT, INPUT_OPTION(args, policy), "NAME[:KEY=VALUE,...]",                                      \
+       "the policy and its parameters (see 'headroom list policies'), e.g. queue:order=sjf,backfill=easy"},            \
+      {"set", OPTION_LIST, INPUT_OPTION(args, set), "PATH=VALUE",                                                      \
+       "set a key of the scenario, e.g. cluster.pools.0.nodes=56; may be repeated"},                                   \
   {                                                                                                                    \
-    .name = "seed", .kind = OPTION_TEXT, .offset = INPUT_OPTION(args, seed), .value = "N",                             \
-    .help = "random seed, 0 to 2^64-1, instead of the scenario's"                                                      \
+    "seed", OPTION_TEXT, INPUT_OPTION(args, seed), "N", "random seed, 0 to 2^64-1, instead of the scenario's"          \
   }
 
 /* Options of most verbs. The verb's struct of arguments, `struct args`, must have the members `bool quiet` and
    `uint64_t threads` (0: not set). */
 #define QUIET_OPTION(args)                                                                                             \
   {                                                                                                                    \
-    .name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = offsetof(struct args, quiet),                       \
-    .help = "print no table, notes or progress bar; errors are still printed"                                          \
+    "quiet", OPTION_FLAG, offsetof(struct args, quiet), NULL,                                                          \
+        "print no table, notes or progress bar; errors are still printed", .letter = 'q'                               \
   }
 #define THREADS_OPTION(args)                                                                                           \
   {                                                                                                                    \
-    .name = "threads", .kind = OPTION_WHOLE, .offset = offsetof(struct args, threads), .value = "N",                   \
-    .help = "number of parallel runs (default: number of processors); does not change results", .min = 1,              \
-    .max = HR_MAX_THREADS                                                                                              \
+    "threads", OPTION_WHOLE, offsetof(struct args, threads), "N",                                                      \
+        "number of parallel runs (default: number of processors); does not change results", 1, HR_MAX_THREADS          \
   }
 /* The same for verbs whose runs are shared by the ranks of an MPI job. */
 #define RANK_THREADS_OPTION(args)                                                                                      \
   {                                                                                                                    \
-    .name = "threads", .kind = OPTION_WHOLE, .offset = offsetof(struct args, threads), .value = "N",                   \
-    .help = "number of parallel runs (default: number of processors; under mpirun per rank, default: 1); does not "    \
-            "change results",                                                                                          \
-    .min = 1, .max = HR_MAX_THREADS                                                                                    \
+    "threads", OPTION_WHOLE, offsetof(struct args, threads), "N",                                                      \
+        "number of parallel runs (default: number of processors; under mpirun per rank, default: 1); does not change " \
+        "results",                                                                                                     \
+        1, HR_MAX_THREADS                                                                                              \
   }
 
 /* The input of a run: scenario and trace. */
@@ -351,13 +338,13 @@ enum hr_status input_check_outputs(const struct input *input, const char *scenar
 /* Reads the trace that an option names or, if no option does, the trace of the scenario. If neither names a trace,
    input->trace becomes a trace without jobs. */
 enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error);
+/* Returns the cost of running a verb: the time since `begin_s` (clock_s), and that of reading the input. */
+struct hr_perf input_perf(const struct input *input, double begin_s);
 void input_finish(struct input *input);
-/* Reads a trace without a scenario. Uses the options of TRACE_OPTIONS. The caller destroys `*trace`. */
-enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, struct hr_trace **trace,
-                                      struct hr_error *error);
-/* The same, with columns in files if possible (`spooled` of struct hr_trace_options). */
-enum hr_status input_read_trace_spooled(const char *path, const struct input_args *args, struct hr_trace **trace,
-                                        struct hr_error *error);
+/* Reads a trace without a scenario. Uses the options of TRACE_OPTIONS. `spooled`: with columns in files if possible
+   (struct hr_trace_options). The caller destroys `*trace`. */
+enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, bool spooled,
+                                      struct hr_trace **trace, struct hr_error *error);
 
 /* Warns on standard error, even with --quiet, if more than 1 % of the jobs are rejected. `cluster` is the one of the
    run. */
@@ -427,13 +414,13 @@ struct page_args {
 /* Rows of an option table. `place` is the offset of a struct page_args. */
 #define REPORT_OPTION(place)                                                                                           \
   {                                                                                                                    \
-    .name = "report", .kind = OPTION_TEXT, .offset = (place) + offsetof(struct page_args, report), .value = "FILE",    \
-    .help = "write an HTML report: one file that needs no network"                                                     \
+    "report", OPTION_TEXT, (place) + offsetof(struct page_args, report), "FILE",                                       \
+        "write an HTML report: one file that needs no network"                                                         \
   }
 #define BASELINE_OPTION(place)                                                                                         \
   {                                                                                                                    \
-    .name = "baseline", .kind = OPTION_TEXT, .offset = (place) + offsetof(struct page_args, baseline),                 \
-    .value = "FILE", .help = "JSON summary of another run, to compare with in the report"                              \
+    "baseline", OPTION_TEXT, (place) + offsetof(struct page_args, baseline), "FILE",                                   \
+        "JSON summary of another run, to compare with in the report"                                                   \
   }
 
 /* The state of a report. Must be initialized to zero. */
@@ -468,6 +455,10 @@ enum hr_status page_write(struct page *page, const struct page_subject *subject,
 enum hr_status page_run_and_write(struct page *page, const struct page_subject *subject,
                                   const struct hr_replay_config *config, struct hr_error *error);
 void page_finish(struct page *page);
+
+/* Returns the label of the output of a run, without alerts and timeline. */
+struct hr_run_label run_label(const struct hr_replay_config *config, const struct hr_notes *const *notes,
+                              size_t n_notes);
 
 /* ---- Output of a run: OpenMetrics ------------------------------------------------------------------- */
 

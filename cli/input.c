@@ -23,9 +23,8 @@
 static enum hr_status add_seed(struct overrides *overrides, const char *seed, struct hr_error *error) {
   uint64_t value;
   if (!seed) return HR_OK;
-  if (!parse_whole(seed, &value))
-    return hr_fail(error, HR_BAD_INPUT, "--seed %.60s: expected a whole number from 0 to %" PRIu64, seed, UINT64_MAX);
-  return overrides_add(overrides, "seed", seed, error);
+  enum hr_status status = parse_seed(seed, &value, error);
+  return status == HR_OK ? overrides_add(overrides, "seed", seed, error) : status;
 }
 
 /* `value` is a number or a JSON object. */
@@ -112,8 +111,8 @@ enum hr_status input_read_trace(struct input *input, const struct input_args *ar
   return status;
 }
 
-static enum hr_status read_alone(const char *path, const struct input_args *args, bool spooled, struct hr_trace **trace,
-                                 struct hr_error *error) {
+enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, bool spooled,
+                                      struct hr_trace **trace, struct hr_error *error) {
   struct hr_column_map map = {0};
   enum hr_status status = args->format ? check_format(args->format, error) : HR_OK;
   if (status == HR_OK) status = merge_columns(&map, NULL, args, error);
@@ -124,16 +123,6 @@ static enum hr_status read_alone(const char *path, const struct input_args *args
   }
   hr_column_map_finish(&map);
   return status;
-}
-
-enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, struct hr_trace **trace,
-                                      struct hr_error *error) {
-  return read_alone(path, args, false, trace, error);
-}
-
-enum hr_status input_read_trace_spooled(const char *path, const struct input_args *args, struct hr_trace **trace,
-                                        struct hr_error *error) {
-  return read_alone(path, args, true, trace, error);
 }
 
 /* ---- Scenario and trace ----------------------------------------------------------------------------- */
@@ -167,10 +156,13 @@ enum hr_status input_check_outputs(const struct input *input, const char *scenar
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: names no trace; set one with --trace FILE, or in the file: \"trace\": {\"file\": \"jobs.csv\"}",
                    scenario_path);
-  enum hr_status status = outputs_check(outputs, n_outputs, named, sizeof named / sizeof *named, error);
-  if (status == HR_OK) status = outputs_spare_params(outputs, n_outputs, input->format, error);
+  enum hr_status status = outputs_check(outputs, n_outputs, named, sizeof named / sizeof *named, input->format, error);
   if (status != HR_OK) return status;
-  return outputs_check(outputs, n_outputs, (const char *const *)files->text, files->count, error);
+  return outputs_check(outputs, n_outputs, (const char *const *)files->text, files->count, NULL, error);
+}
+
+struct hr_perf input_perf(const struct input *input, double begin_s) {
+  return (struct hr_perf){.load_s = input->load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
 }
 
 void input_finish(struct input *input) {
@@ -208,7 +200,7 @@ static bool has_queue(const void *self, hr_job job) {
 enum hr_status input_predict_rejected(const struct input *input, const struct hr_scenario *scenario,
                                       struct hr_rejections *rejections, struct hr_error *error) {
   uint32_t *usable_nodes = hr_scenario_usable_nodes(scenario);
-  if (!usable_nodes) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!usable_nodes) return no_memory(error);
   const struct queue_rule rule = {scenario, input->trace};
   enum hr_status status = hr_rejections_predict(input->trace, &scenario->cluster, usable_nodes, scenario->classes,
                                                 scenario->speeds, has_queue, &rule, rejections, error);
@@ -250,7 +242,7 @@ static enum hr_status cannot_write(const char *option, const char *path, const c
 
 static enum hr_status check_folder(const char *option, const char *path, struct hr_error *error) {
   char *folder = strdup(path);
-  if (!folder) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!folder) return no_memory(error);
   char *slash = strrchr(folder, '/');
   if (slash) slash[slash == folder] = '\0'; /* the folder of "/file" is "/" */
   const char *place = slash ? folder : ".";
@@ -295,26 +287,12 @@ static enum hr_status check_clash(const struct output *a, const struct output *b
                  is_stdout(b->path) ? "standard output" : b->path);
 }
 
-enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,
-                             struct hr_error *error) {
-  for (size_t i = 0; i < n_outputs; i++) {
-    const struct output *output = &outputs[i];
-    if (!output->path) continue;
-    enum hr_status status = check_path(output->option, output->path, error);
-    for (size_t j = 0; j < i && status == HR_OK; j++) status = check_clash(&outputs[j], output, error);
-    if (status != HR_OK) return status;
-    for (size_t j = 0; j < n_inputs; j++)
-      if (is_same_file(output->path, inputs[j]))
-        return cannot_write(output->option, output->path, "this run reads it", error);
-  }
-  return HR_OK;
-}
-
-enum hr_status outputs_spare_params(const struct output *outputs, size_t n_outputs, const char *format,
-                                    struct hr_error *error) {
+/* Checks that no output is a file that a parameter of the trace format names. */
+static enum hr_status spare_params(const struct output *outputs, size_t n_outputs, const char *format,
+                                   struct hr_error *error) {
   const char *params = format ? strchr(format, ':') : NULL;
   char *copy = params ? strdup(params + 1) : NULL;
-  if (params && !copy) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (params && !copy) return no_memory(error);
   enum hr_status status = HR_OK;
   for (char *param = copy, *next; param && status == HR_OK; param = next) {
     next = strchr(param, ',');
@@ -326,6 +304,21 @@ enum hr_status outputs_spare_params(const struct output *outputs, size_t n_outpu
   }
   free(copy);
   return status;
+}
+
+enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,
+                             const char *format, struct hr_error *error) {
+  for (size_t i = 0; i < n_outputs; i++) {
+    const struct output *output = &outputs[i];
+    if (!output->path) continue;
+    enum hr_status status = check_path(output->option, output->path, error);
+    for (size_t j = 0; j < i && status == HR_OK; j++) status = check_clash(&outputs[j], output, error);
+    if (status != HR_OK) return status;
+    for (size_t j = 0; j < n_inputs; j++)
+      if (is_same_file(output->path, inputs[j]))
+        return cannot_write(output->option, output->path, "this run reads it", error);
+  }
+  return spare_params(outputs, n_outputs, format, error);
 }
 
 /* ---- The next command ------------------------------------------------------------------------------- */

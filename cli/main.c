@@ -20,7 +20,6 @@ static enum hr_status run_help(const void *args, const struct words *operands, s
 static const struct option no_options[] = {{0}};
 static const struct verb verb_help = {.name = "help",
                                       .operands = "[VERB]",
-                                      .max_operands = 2,
                                       .summary = "show what a verb does, and its options",
                                       .options = no_options,
                                       .run = run_help};
@@ -143,11 +142,20 @@ static bool asks_for_help(int argc, char **argv) {
   return false;
 }
 
-/* Returns the names of the operand at a position and of all later operands, as in the usage line. */
-static const char *operand_at(const struct verb *verb, size_t position) {
-  const char *name = verb->operands;
-  for (const char *next; position > 0 && (next = strchr(name, ' ')) != NULL; position--) name = next + 1;
-  return name;
+/* Checks the number of operands against the usage line. */
+static enum hr_status check_operands(const struct verb *verb, const struct words *operands, struct hr_error *error) {
+  size_t count = 0;
+  for (const char *name = verb->operands; *name; count++) {
+    size_t length = strcspn(name, " ");
+    if (count >= operands->count && name[0] != '[')
+      return hr_fail(error, HR_BAD_INPUT, "%s: %.*s is missing\nTry 'headroom help %s'.", verb->name, (int)length, name,
+                     verb->name);
+    name += length + (name[length] == ' ');
+  }
+  if (verb == &verb_help) count++; /* the action of a verb */
+  if (operands->count <= count || strstr(verb->operands, "...")) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: unexpected argument '%.60s'\nTry 'headroom help %s'.", verb->name,
+                 operands->at[count], verb->name);
 }
 
 /* Parses options and operands. The message of a usage error ends with a hint to the help. */
@@ -157,14 +165,7 @@ static enum hr_status parse(const struct verb *verb, int argc, char **argv, void
   enum hr_status status = options_parse(verb->options, argc, argv, args, operands, &inner);
   if (status != HR_OK)
     return hr_fail(error, status, "%s: %s\nTry 'headroom help %s'.", verb->name, inner.text, verb->name);
-  const char *missing = operand_at(verb, operands->count);
-  if (operands->count < verb->min_operands)
-    return hr_fail(error, HR_BAD_INPUT, "%s: %.*s is missing\nTry 'headroom help %s'.", verb->name,
-                   (int)strcspn(missing, " "), missing, verb->name);
-  if (operands->count > verb->max_operands)
-    return hr_fail(error, HR_BAD_INPUT, "%s: unexpected argument '%.60s'\nTry 'headroom help %s'.", verb->name,
-                   operands->at[verb->max_operands], verb->name);
-  return HR_OK;
+  return check_operands(verb, operands, error);
 }
 
 /* Runs a verb. All its output files appear at its end, unless it fails. HR_CHECK_FAILED is a result, so its files
@@ -195,9 +196,9 @@ static enum hr_status run_verb(const struct verb *verb, const struct command *co
   }
   struct words operands = {0};
   void *args = calloc(1, verb->args_bytes + 1);
-  if (!args) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!args) return no_memory(error);
   if (verb->set_defaults) verb->set_defaults(args);
-  if (verb->set_command) verb->set_command(args, command);
+  if (verb->command_at) *(struct command *)(void *)((char *)args + verb->command_at) = *command;
   enum hr_status status = parse(verb, argc, argv, args, &operands, error);
   if (status == HR_OK)
     status = run_and_publish(verb, args, &operands, error);

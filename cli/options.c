@@ -19,7 +19,7 @@ enum { LINE_WIDTH = 80, HELP_COLUMN = 28 };
 
 enum hr_status words_add(struct words *words, const char *text, struct hr_error *error) {
   const char **grown = realloc(words->at, (words->count + 2) * sizeof(*grown));
-  if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!grown) return no_memory(error);
   words->at = grown;
   grown[words->count++] = text;
   grown[words->count] = NULL;
@@ -38,6 +38,11 @@ bool parse_whole(const char *text, uint64_t *value) {
   return errno == 0;
 }
 
+enum hr_status parse_seed(const char *text, uint64_t *seed, struct hr_error *error) {
+  if (parse_whole(text, seed)) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "--seed %.60s: expected a whole number from 0 to %" PRIu64, text, UINT64_MAX);
+}
+
 enum hr_status unknown_word(const char *label, const char *word, const char *const *known, struct hr_error *error) {
   char list[500] = "";
   size_t used = 0;
@@ -51,6 +56,13 @@ enum hr_status unknown_word(const char *label, const char *word, const char *con
 }
 
 /* ---- Parsing ---------------------------------------------------------------------------------------- */
+
+enum hr_status find_word(const char *label, const char *word, const char *const *known, unsigned *place,
+                         struct hr_error *error) {
+  for (*place = 0; known[*place]; ++*place)
+    if (strcmp(known[*place], word) == 0) return HR_OK;
+  return unknown_word(label, word, known, error);
+}
 
 static enum hr_status unknown_option(const struct option *options, const char *name, struct hr_error *error) {
   struct words known = {0};
@@ -240,7 +252,7 @@ static enum hr_status take(struct overrides *overrides, char *text, struct hr_er
 enum hr_status overrides_add(struct overrides *overrides, const char *path, const char *value, struct hr_error *error) {
   size_t bytes = strlen(path) + strlen(value) + 2;
   char *text = malloc(bytes);
-  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!text) return no_memory(error);
   snprintf(text, bytes, "%s=%s", path, value);
   return take(overrides, text, error);
 }

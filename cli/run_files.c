@@ -104,7 +104,7 @@ struct page_facts {
   struct hr_notes notes; /* why goals are not shown */
 };
 
-static enum hr_status no_memory(struct hr_error *error) {
+static enum hr_status no_report_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the report");
 }
 
@@ -117,20 +117,20 @@ static enum hr_status find_goals(struct page_facts *facts, const struct hr_repla
   if (status == HR_BAD_INPUT)
     return hr_notes_add(&facts->notes, "the goals of the plan are not shown: %s", inner.text) == HR_OK
                ? HR_OK
-               : no_memory(error);
-  if (status != HR_OK) return no_memory(error);
+               : no_report_memory(error);
+  if (status != HR_OK) return no_report_memory(error);
   facts->goals = calloc(facts->n_results + 1, sizeof *facts->goals);
   for (size_t i = 0; facts->goals && i < facts->n_results; i++)
     facts->goals[i] = (struct hr_page_goal){facts->results[i].text, facts->results[i].value, facts->results[i].met,
                                             facts->results[i].assumed};
-  return facts->goals ? HR_OK : no_memory(error);
+  return facts->goals ? HR_OK : no_report_memory(error);
 }
 
 static enum hr_status find_prices(struct page_facts *facts, const struct hr_scenario *scenario,
                                   struct hr_error *error) {
   const struct hr_cluster_spec *cluster = &scenario->cluster;
   facts->prices = calloc((size_t)cluster->n_pools + 1, sizeof *facts->prices);
-  if (!facts->prices) return no_memory(error);
+  if (!facts->prices) return no_report_memory(error);
   for (uint32_t i = 0; scenario->pool_sources && i < cluster->n_pools; i++) {
     const struct hr_pool_source *source = &scenario->pool_sources[i];
     const struct hr_pool_spec *pool = &cluster->pools[i];
@@ -152,7 +152,7 @@ static enum hr_status take_best(struct page_facts *facts, const struct input *in
   while (hr_advice_item(facts->advice, saving->n_examined, &item)) saving->n_examined++;
   if (!hr_advice_item(facts->advice, 0, &item) || !item.advised) return HR_OK;
   saving->command = facts->saving_command = command_of(input, "run", item.set, item.n_set);
-  if (!saving->command) return no_memory(error);
+  if (!saving->command) return no_report_memory(error);
   saving->usd_per_month = -item.monthly_usd.mean;
   saving->pool = item.pool;
   saving->class_ = item.class_;
@@ -170,7 +170,7 @@ static enum hr_status find_saving(struct page_facts *facts, const struct input *
   /* advise needs prices and a single cluster */
   if (!hr_scenario_has_prices(input->scenario) || input->scenario->clusters) return HR_OK;
   facts->saving.advise_command = facts->advise_command = command_of(input, "advise", NULL, 0);
-  if (!facts->advise_command) return no_memory(error);
+  if (!facts->advise_command) return no_report_memory(error);
   facts->saving.is_searched = input->trace->n_jobs <= PAGE_MAX_ADVISED_JOBS;
   if (!facts->saving.is_searched) return HR_OK;
   enum hr_status status = hr_advise(&config, &facts->advice, error);
@@ -199,7 +199,7 @@ static enum hr_status page_facts_make(struct page_facts *facts, const struct pag
   if (status == HR_OK && is_of_input) return find_saving(facts, input, error);
   if (status != HR_OK || !input || !page->set) return status;
   facts->saving.command = facts->saving_command = command_of(input, "run", page->set, page->n_set);
-  return facts->saving_command ? HR_OK : no_memory(error);
+  return facts->saving_command ? HR_OK : no_report_memory(error);
 }
 
 /* Adds the facts to a report. */
@@ -240,7 +240,7 @@ static enum hr_status page_follow(struct page *page, struct hr_replay *replay, c
   page->watch = hr_page_watch_create(trace, &replay->config.scenario->cluster, replay->usage);
   const struct hr_waits_config waits = {.trace = trace};
   page->waits = hr_waits_create(&waits);
-  if (!page->history || !page->watch || !page->waits) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!page->history || !page->watch || !page->waits) return no_memory(error);
   if (page->own_history) status = hr_replay_add(replay, hr_history_observer(page->own_history), error);
   if (status == HR_OK) status = hr_replay_add(replay, hr_waits_observer(page->waits), error);
   return status == HR_OK ? hr_replay_add(replay, hr_page_watch_observer(page->watch), error) : status;
@@ -264,8 +264,8 @@ static enum hr_status note_assumptions(struct hr_notes *notes, const struct hr_s
   return status;
 }
 
-static struct hr_run_label label_of(const struct hr_replay_config *config, const struct hr_notes *const *notes,
-                                    size_t n_notes) {
+struct hr_run_label run_label(const struct hr_replay_config *config, const struct hr_notes *const *notes,
+                              size_t n_notes) {
   return (struct hr_run_label){.scenario = config->scenario->name,
                                .trace = config->trace->source,
                                .format = config->trace->format,
@@ -308,7 +308,7 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_notes *notes[] = {&scenario->notes, &replay->config.trace->notes, &replay->notes, &facts->notes,
                                     subject->n_notes ? subject->notes[0] : NULL};
-  struct hr_run_label label = label_of(&replay->config, notes, 3);
+  struct hr_run_label label = run_label(&replay->config, notes, 3);
   label.alerts = replay->alerts;
   const struct hr_page_run run = {.trace = replay->config.trace,
                                   .cluster = &scenario->cluster,
@@ -385,7 +385,7 @@ enum hr_status page_write(struct page *page, const struct page_subject *subject,
                              .n_notes = subject->notes ? 1 : 0};
   enum hr_status status;
   if (!command)
-    status = hr_fail(error, HR_NO_MEMORY, "out of memory for the report");
+    status = no_report_memory(error);
   else if (replay)
     status = write_with_facts(page, &document, replay, perf, error);
   else
@@ -439,12 +439,10 @@ static enum hr_status read_step(const char *text, int64_t *step_us, struct hr_er
 static enum hr_status read_place(const char *text, enum hr_metrics_place *place, struct hr_error *error) {
   static const char *const known[] = {
       [HR_METRICS_BY_NODE] = "node", [HR_METRICS_BY_GPU] = "gpu", [HR_METRICS_BY_POOL] = "pool", NULL};
-  for (int i = 0; known[i]; i++)
-    if (strcmp(text, known[i]) == 0) {
-      *place = (enum hr_metrics_place)i;
-      return HR_OK;
-    }
-  return unknown_word("--openmetrics-by", text, known, error);
+  unsigned choice;
+  enum hr_status status = find_word("--openmetrics-by", text, known, &choice, error);
+  if (status == HR_OK) *place = (enum hr_metrics_place)choice;
+  return status;
 }
 
 /* Reads the power of the GPUs of each pool: from the pool itself or, if it does not state it, from the catalogue. A GPU
@@ -464,7 +462,7 @@ static enum hr_status read_watts(struct metrics *metrics, const struct input *in
     if (power) metrics->watts[i] = (struct hr_gpu_watts){power->gpu_idle_w, hr_power_gpu_watts(power)};
   }
   hr_catalog_destroy(catalog);
-  if (!metrics->watts) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!metrics->watts) return no_memory(error);
   metrics->config.watts = metrics->watts;
   return HR_OK;
 }
@@ -510,7 +508,7 @@ static void metrics_print_note(FILE *out, const struct metrics *metrics, const s
 
 static enum hr_status follow_placements(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
   files->placements = hr_placements_create(replay->config.trace);
-  if (!files->placements) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!files->placements) return no_memory(error);
   return hr_replay_add(replay, hr_placements_observer(files->placements), error);
 }
 
@@ -554,7 +552,7 @@ static enum hr_status follow_values(struct run_files *files, struct hr_replay *r
 static enum hr_status follow_all(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
   files->history = hr_history_create(replay->config.trace);
   files->counts = hr_counts_create();
-  if (!files->history || !files->counts) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!files->history || !files->counts) return no_memory(error);
   enum hr_status status = hr_replay_add(replay, hr_history_observer(files->history), error);
   return status == HR_OK ? hr_replay_add(replay, hr_counts_observer(files->counts), error) : status;
 }
@@ -683,24 +681,26 @@ static const char *why_none(const struct hr_served *served) {
                                     : "': no request arrived; raise 'rate_per_s' or 'duration_s'\n";
 }
 
+static void begin_warning(const char *service) {
+  fputs("warning: service '", stderr);
+  hr_print_safe(stderr, service, 60);
+}
+
 static void warn(const struct hr_service_summary *summary, const struct hr_served *served) {
   if (!summary->offered) {
-    fputs("warning: service '", stderr);
-    hr_print_safe(stderr, summary->name, 60);
+    begin_warning(summary->name);
     fputs(why_none(served), stderr);
   }
   const uint64_t too_large = 100 * summary->refused > summary->offered ? count_too_large(served) : 0;
   if (100 * too_large > summary->offered) {
-    fputs("warning: service '", stderr);
-    hr_print_safe(stderr, summary->name, 60);
+    begin_warning(summary->name);
     fprintf(stderr,
             "': %.1f %% of the requests were refused, because they need more memory or a larger batch than a replica "
             "has; raise 'kv_blocks' or 'max_batch_tokens'\n",
             100 * (double)too_large / (double)summary->offered);
   }
   if (summary->unfinished) {
-    fputs("warning: service '", stderr);
-    hr_print_safe(stderr, summary->name, 60);
+    begin_warning(summary->name);
     fprintf(stderr, "': %llu request%s did not complete: %s\n", (unsigned long long)summary->unfinished,
             summary->unfinished == 1 ? "" : "s", why_unfinished(served));
   }
@@ -743,8 +743,7 @@ static enum hr_status warn_never(const struct hr_scenario *scenario, const struc
   enum hr_reason reason;
   const enum hr_status status = hr_replica_refusal(scenario, service, &reason, error);
   if (status != HR_OK || reason == HR_REASON_NONE) return status;
-  fputs("warning: service '", stderr);
-  hr_print_safe(stderr, service->name, 60);
+  begin_warning(service->name);
   fprintf(stderr, "': its replicas can never run and will be rejected (%s: %s)\n", hr_reason_name(reason),
           hr_rejection_words(reason));
   return HR_OK;
@@ -758,8 +757,7 @@ enum hr_status validate_services(const struct hr_scenario *scenario, struct hr_e
     struct hr_service_requests requests;
     status = hr_requests_of_service(service, i, scenario->seed, &requests, error);
     if (status == HR_OK) print_requests(service, &requests);
-    if (status == HR_OK && hr_service_goal_notes(service, &requests, &notes) != HR_OK)
-      status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (status == HR_OK && hr_service_goal_notes(service, &requests, &notes) != HR_OK) status = no_memory(error);
     hr_requests_finish(&requests);
     if (status == HR_OK) status = warn_never(scenario, service, error);
   }

@@ -16,15 +16,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory");
-}
-
 /* Prints a document and frees it. */
 static enum hr_status print(cJSON *document, char **json, struct hr_error *error) {
   *json = document ? cJSON_PrintUnformatted(document) : NULL;
   cJSON_Delete(document);
-  return *json ? HR_OK : no_memory(error);
+  return *json ? HR_OK : hr__no_memory(error);
 }
 
 static cJSON *append(cJSON *list) {
@@ -183,7 +179,7 @@ enum hr_status hr__document_text(const char *path, char **text, struct hr_error 
   if (!file) return hr_fail(error, HR_BAD_INPUT, "cannot be read: %s", strerror(errno));
   *text = hr__file_text(file, LARGEST_TEXT, &length);
   fclose(file);
-  if (!*text) return no_memory(error);
+  if (!*text) return hr__no_memory(error);
   if (length <= LARGEST_TEXT && strlen(*text) == length && hr__is_utf8(*text)) return HR_OK;
   free(*text);
   *text = NULL;
@@ -248,7 +244,7 @@ enum hr_status hr__shipped_look(const char *path, struct hr__shipped_state *stat
       !cJSON_GetObjectItemCaseSensitive(trace, "file") && !cJSON_GetObjectItemCaseSensitive(file.tree, "services");
   bool walked = walk(state, path, file.tree);
   hr__json_file_finish(&file);
-  return walked ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return walked ? HR_OK : hr__no_memory(error);
 }
 
 void hr__shipped_finish(struct hr__shipped_state *state) {

@@ -108,9 +108,8 @@ bool hr__guard_file(const char *folder, const char *name, char **real) {
   struct stat info;
   *real = NULL;
   if (!name[0] || name[0] == '/') return false;
-  char *path = malloc(strlen(folder) + strlen(name) + 2);
+  char *path = hr__joined_path(folder, name);
   if (!path) return false;
-  stpcpy(stpcpy(stpcpy(path, folder), "/"), name);
   *real = realpath(path, NULL);
   free(path);
   bool is_shown = *real && hr__is_below(*real, folder) && !strstr(*real + (folder[1] ? strlen(folder) : 0), "/.");
@@ -177,7 +176,7 @@ static enum hr_status allow(struct hr__server *server, char *path, struct hr_err
   char **folders = path ? realloc(server->folders, (count + 1) * sizeof *folders) : NULL;
   if (!folders) {
     free(path);
-    return hr_fail(error, HR_NO_MEMORY, "out of memory");
+    return hr__no_memory(error);
   }
   server->folders = folders;
   folders[count] = path;
@@ -213,7 +212,7 @@ static enum hr_status find_shipped(struct hr__server *server, struct hr_error *e
   server->shipped_folder = status == HR_OK ? found[0] : NULL;
   server->shipped_name = status == HR_OK && found[0] ? strrchr(found[0], '/') + 1 : "";
   server->shipped_states = calloc(server->n_shipped, sizeof *server->shipped_states);
-  if (!server->shipped_states) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!server->shipped_states) return hr__no_memory(error);
   for (size_t i = 0; i < server->n_shipped && status == HR_OK; i++) {
     status = hr__shipped_look(server->shipped[i].path, &server->shipped_states[i], error);
     if (status == HR_OK) status = allow_data(server, &server->shipped_states[i], error);

@@ -174,7 +174,7 @@ enum hr_status hr__request_shipped_trace(const struct hr__request_world *world, 
   if (status == HR_OK) {
     *path = strdup(scenario->trace_file);
     if (scenario->trace_format) *format = strdup(scenario->trace_format);
-    if (!*path || (scenario->trace_format && !*format)) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (!*path || (scenario->trace_format && !*format)) status = hr__no_memory(error);
   }
   hr_scenario_destroy(scenario);
   return status;
@@ -212,11 +212,11 @@ enum hr_status hr__request_trace_job(const struct hr__request_world *world, cons
                                      struct hr_error *error) {
   enum hr_status status = hr__job_begin(job, world->scratch, error);
   char *name = hr__plain_name(query->name ? query->name : "trace");
-  if (status == HR_OK && !name) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK && !name) status = hr__no_memory(error);
   if (status == HR_OK) {
     const char *check = hr__job_path(job, "check.json"), *stats = hr__job_path(job, "stats.json");
     const char *words = hr__job_path(job, "words.txt");
-    hr__job_alias(job, name, raw);
+    hr__job_alias(job, name, raw, false);
     add_trace_action(job, name, "pack", "output", packed, words, query);
     add_trace_action(job, name, "check", "json", "-", check, query);
     add_trace_action(job, name, "stats", "json", "-", stats, query);
@@ -227,7 +227,7 @@ enum hr_status hr__request_trace_job(const struct hr__request_world *world, cons
     hr__job_step(job, HR__STEP_TEXT, ",\"stats\":");
     hr__job_step(job, HR__STEP_FILE, stats);
     hr__job_step(job, HR__STEP_TEXT, "}");
-    if (job->out_of_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (job->out_of_memory) status = hr__no_memory(error);
   }
   free(name);
   return status;
@@ -422,7 +422,7 @@ static enum hr_status store_scenario(struct request *request, const cJSON *scena
   const uint32_t path[] = {ordinal_of(request->body, scenario)};
   char *printed = cJSON_IsObject(scenario) ? spelled(request, path, 1) : NULL;
   const char *text = cJSON_IsString(scenario) ? scenario->valuestring : printed;
-  if (!text && cJSON_IsObject(scenario)) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  if (!text && cJSON_IsObject(scenario)) return hr__no_memory(request->error);
   if (!text) return hr_fail(request->error, HR_BAD_INPUT, "a scenario in the body: expected an object, or its text");
   enum hr_status status = hr__job_input(request->job, file, text, name, request->error);
   free(printed);
@@ -431,17 +431,15 @@ static enum hr_status store_scenario(struct request *request, const cJSON *scena
 
 /* A shipped scenario is named relative to the folder of the shipped files, in which the worker works. */
 static enum hr_status name_shipped(struct request *request, const char *shipped) {
-  const char *folder = request->world->shipped_folder, *path = hr__shipped_path(request->world, shipped);
+  const char *path = hr__shipped_path(request->world, shipped);
   if (!path)
     return hr_fail(request->error, HR_BAD_INPUT, "'shipped' in the body: no scenario '%.60s' ships; see /api/scenarios",
                    shipped);
   const char *slash = strrchr(path, '/');
-  char *name = malloc(strlen(folder) + strlen(path) + 2);
-  if (!name) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
-  stpcpy(stpcpy(stpcpy(name, folder), "/"), slash ? slash + 1 : path);
-  request->scenario = request->plain_name = name;
+  request->plain_name = hr__joined_path(request->world->shipped_folder, slash ? slash + 1 : path);
+  request->scenario = request->plain_name;
   request->job->at_data = true;
-  return HR_OK;
+  return request->scenario ? HR_OK : hr__no_memory(request->error);
 }
 
 /* A worker has no standard input, so "-" is not allowed. */
@@ -471,7 +469,7 @@ static enum hr_status name_scenario(struct request *request) {
   if (name && !has_scenario)
     return hr_fail(request->error, HR_BAD_INPUT, "'name' in the body has no effect without 'scenario'");
   request->scenario = request->plain_name = hr__plain_name(name && name[0] ? name : "scenario.json");
-  return request->scenario ? HR_OK : hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  return request->scenario ? HR_OK : hr__no_memory(request->error);
 }
 
 static enum hr_status find_scenario(struct request *request) {
@@ -487,10 +485,9 @@ static enum hr_status find_scenario(struct request *request) {
 /* Lets the worker read a trace of the user under its name. The name is relative to the folder of the user's files, but
    the worker works in the folder of the shipped files, so an alias is necessary. */
 static enum hr_status name_trace_file(struct request *request, const char *file) {
-  char *path = malloc(strlen(request->world->folder) + strlen(file) + 2);
-  if (!path) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
-  stpcpy(stpcpy(stpcpy(path, request->world->folder), "/"), file);
-  hr__job_foreign_alias(request->job, file, path);
+  char *path = hr__joined_path(request->world->folder, file);
+  if (!path) return hr__no_memory(request->error);
+  hr__job_alias(request->job, file, path, true);
   free(path);
   return HR_OK;
 }
@@ -501,7 +498,7 @@ static enum hr_status name_upload(struct request *request, const struct hr__uplo
   request->trace = upload->name;
   if (!request->scenario || strcmp(upload->name, request->scenario) != 0) return HR_OK;
   request->trace_name = malloc(strlen(upload->name) + sizeof other);
-  if (!request->trace_name) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  if (!request->trace_name) return hr__no_memory(request->error);
   stpcpy(stpcpy(request->trace_name, upload->name), other);
   request->trace = request->trace_name;
   return HR_OK;
@@ -519,7 +516,7 @@ static enum hr_status find_trace(struct request *request) {
   const struct hr__upload *upload = upload_find(request->world->uploads, id);
   if (!upload) return hr_fail(request->error, HR_BAD_INPUT, "'trace' in the body: no trace '%.60s' was uploaded", id);
   status = name_upload(request, upload);
-  if (status == HR_OK) hr__job_alias(request->job, request->trace, upload->file);
+  if (status == HR_OK) hr__job_alias(request->job, request->trace, upload->file, false);
   return status;
 }
 
@@ -551,7 +548,7 @@ static enum hr_status add_scaled_trace(struct request *request, struct hr__step 
   add_option(request, step, "output", scaled);
   hr__step_words(job, step, "--", source, (const char *)NULL);
   snprintf(name, sizeof name, "%.200s, load x %s", source, text);
-  hr__job_alias(job, name, scaled);
+  hr__job_alias(job, name, scaled, false);
   add_option(request, first, "trace", name);
   add_option(request, first, "format", "auto");
   return HR_OK;
@@ -676,7 +673,7 @@ static enum hr_status make_diff(struct request *request, const cJSON *baseline) 
   if (status == HR_OK) status = refuse_both(request, HR__BODY_BASELINE, HR__BODY_REPLICATIONS);
   if (status != HR_OK) return status;
   char *name = baseline_name(request->scenario);
-  if (!name) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  if (!name) return hr__no_memory(request->error);
   status = store_scenario(request, baseline, "baseline.json", name);
   struct hr__step *step = begin_command(request, "diff");
   add_option(request, step, "json", "-");
@@ -808,22 +805,14 @@ static enum hr_status make_export(struct request *request) {
 }
 
 static enum hr_status make(struct request *request) {
-  switch (request->route->id) {
-  case HR__ROUTE_DRAFT:
-    return make_draft(request);
-  case HR__ROUTE_CHECK:
-    return make_check(request);
-  case HR__ROUTE_RUN:
-    return make_run(request);
-  case HR__ROUTE_PLAN:
-    return make_plan(request);
-  case HR__ROUTE_COMPARE:
-    return make_compare(request);
-  case HR__ROUTE_EXPORT:
-    return make_export(request);
-  default:
-    return hr_fail(request->error, HR_BAD_INPUT, "%s has no body", request->route->path);
-  }
+  const enum hr__route_id id = request->route->id;
+  if (id == HR__ROUTE_DRAFT) return make_draft(request);
+  if (id == HR__ROUTE_CHECK) return make_check(request);
+  if (id == HR__ROUTE_RUN) return make_run(request);
+  if (id == HR__ROUTE_PLAN) return make_plan(request);
+  if (id == HR__ROUTE_COMPARE) return make_compare(request);
+  if (id == HR__ROUTE_EXPORT) return make_export(request);
+  return hr_fail(request->error, HR_BAD_INPUT, "%s has no body", request->route->path);
 }
 
 enum hr_status hr__request_job(const struct hr__request_world *world, const struct hr__route *route, const char *body,
@@ -839,7 +828,7 @@ enum hr_status hr__request_job(const struct hr__request_world *world, const stru
   if (status == HR_OK) status = find_scenario(&request);
   if (status == HR_OK) status = find_trace(&request);
   if (status == HR_OK) status = make(&request);
-  if (status == HR_OK && job->out_of_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK && job->out_of_memory) status = hr__no_memory(error);
   hr__json_file_finish(&request.file);
   free(request.plain_name);
   free(request.trace_name);

@@ -15,6 +15,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+static inline enum hr_status hr__no_memory(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory");
+}
+
 /* ---- Routes ----------------------------------------------------------------------------------------- */
 
 /* Routes and members of bodies are tables, which docs/reference/openapi.json describes. A test compares both. */
@@ -141,11 +145,9 @@ const char *hr__job_path(struct hr__job *job, const char *name);
    Returns HR_IO_ERROR if the file cannot be written, or HR_NO_MEMORY. */
 enum hr_status hr__job_input(struct hr__job *job, const char *name, const char *text, const char *alias,
                              struct hr_error *error);
-/* Lets the worker read `file` under the name `name`. */
-void hr__job_alias(struct hr__job *job, const char *name, const char *file);
-/* Lets the worker read `file`, which a user chose, under the name `name`, but only if it is below the folders of the
-   server. */
-void hr__job_foreign_alias(struct hr__job *job, const char *name, const char *file);
+/* Lets the worker read `file` under the name `name`. A file that a user chose (`is_foreign`) can be read only if it is
+   below the folders of the server. */
+void hr__job_alias(struct hr__job *job, const char *name, const char *file, bool is_foreign);
 
 /* Adds a step and returns it. `text` is copied; it may be NULL. If memory is exhausted, or the job already has
    HR__MAX_STEPS steps, sets job->out_of_memory and returns NULL. The functions below ignore a step that is NULL. */
@@ -156,6 +158,8 @@ void hr__step_word(struct hr__job *job, struct hr__step *step, const char *word)
 /* Adds the word --option=value, so that no value can be mistaken for an option. */
 void hr__step_option(struct hr__job *job, struct hr__step *step, const char *option, const char *value);
 
+/* Returns "FOLDER/NAME"; the caller frees it. Returns NULL if out of memory. */
+char *hr__joined_path(const char *folder, const char *name);
 /* Removes a folder and the files in it. It must not contain folders. */
 void hr__remove_folder(const char *folder);
 

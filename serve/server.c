@@ -179,16 +179,11 @@ static enum MHD_Result queue_document(struct hr__exchange *exchange) {
 }
 
 static enum MHD_Result queue_asset(struct hr__exchange *exchange) {
-  enum hr__route_id id = exchange->route->id;
-  const char *text = id == HR__ROUTE_PAGE     ? hr__planner_page
-                     : id == HR__ROUTE_SCRIPT ? hr__planner_script
-                                              : hr__planner_style;
-  if (text)
-    return queue_text(exchange,
-                      id == HR__ROUTE_PAGE     ? "text/html; charset=utf-8"
-                      : id == HR__ROUTE_SCRIPT ? "text/javascript; charset=utf-8"
-                                               : "text/css; charset=utf-8",
-                      text);
+  const char *const assets[][2] = {[HR__ROUTE_PAGE] = {hr__planner_page, "text/html; charset=utf-8"},
+                                   [HR__ROUTE_SCRIPT] = {hr__planner_script, "text/javascript; charset=utf-8"},
+                                   [HR__ROUTE_STYLE] = {hr__planner_style, "text/css; charset=utf-8"}};
+  const char *text = assets[exchange->route->id][0], *type = assets[exchange->route->id][1];
+  if (text) return queue_text(exchange, type, text);
   hr__exchange_refuse(exchange, MHD_HTTP_NOT_FOUND,
                       "this program was built without node and npm, so it has no page; the interface below /api works");
   return queue_error(exchange);

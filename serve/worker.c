@@ -34,7 +34,7 @@ enum hr_status hr__job_begin(struct hr__job *job, const char *parent, struct hr_
   static const char pattern[] = "/job-XXXXXX";
   *job = (struct hr__job){.type = "application/json"};
   job->folder = malloc(strlen(parent) + sizeof pattern);
-  if (!job->folder) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!job->folder) return hr__no_memory(error);
   stpcpy(stpcpy(job->folder, parent), pattern);
   if (mkdtemp(job->folder)) return HR_OK;
   enum hr_status status =
@@ -54,14 +54,14 @@ void hr__remove_folder(const char *folder) {
   rmdir(folder);
 }
 
-static char *join(const char *folder, const char *name) {
+char *hr__joined_path(const char *folder, const char *name) {
   char *path = malloc(strlen(folder) + strlen(name) + 2);
   if (path) stpcpy(stpcpy(stpcpy(path, folder), "/"), name);
   return path;
 }
 
 const char *hr__job_path(struct hr__job *job, const char *name) {
-  char *path = job->n_paths < HR__MAX_PATHS ? join(job->folder, name) : NULL;
+  char *path = job->n_paths < HR__MAX_PATHS ? hr__joined_path(job->folder, name) : NULL;
   if (path)
     job->paths[job->n_paths++] = path;
   else
@@ -69,7 +69,7 @@ const char *hr__job_path(struct hr__job *job, const char *name) {
   return path ? path : "";
 }
 
-static void add_alias(struct hr__job *job, const char *name, const char *file, bool is_foreign) {
+void hr__job_alias(struct hr__job *job, const char *name, const char *file, bool is_foreign) {
   char *copy = strdup(name), *target = strdup(file);
   if (!copy || !target || job->n_aliases == HR__MAX_ALIASES) {
     free(copy);
@@ -80,24 +80,16 @@ static void add_alias(struct hr__job *job, const char *name, const char *file, b
   job->aliases[job->n_aliases++] = (struct hr__alias){copy, target, is_foreign};
 }
 
-void hr__job_alias(struct hr__job *job, const char *name, const char *file) {
-  add_alias(job, name, file, false);
-}
-
-void hr__job_foreign_alias(struct hr__job *job, const char *name, const char *file) {
-  add_alias(job, name, file, true);
-}
-
 enum hr_status hr__job_input(struct hr__job *job, const char *name, const char *text, const char *alias,
                              struct hr_error *error) {
-  char *path = join(job->folder, name);
+  char *path = hr__joined_path(job->folder, name);
   FILE *file = path ? fopen(path, "wx") : NULL;
   bool written = file && fputs(text, file) >= 0;
   if (file && fclose(file) != 0) written = false;
-  if (path && written) hr__job_alias(job, alias, path);
+  if (path && written) hr__job_alias(job, alias, path, false);
   free(path);
   if (!written) return hr_fail(error, HR_IO_ERROR, "the input cannot be stored: %s", strerror(errno));
-  return job->out_of_memory ? hr_fail(error, HR_NO_MEMORY, "out of memory") : HR_OK;
+  return job->out_of_memory ? hr__no_memory(error) : HR_OK;
 }
 
 /* ---- Jobs: steps ------------------------------------------------------------------------------------ */

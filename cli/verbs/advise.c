@@ -14,19 +14,11 @@ struct advise_args {
 
 #define AT(field) offsetof(struct advise_args, field)
 static const struct option options[] = {
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = AT(json),
-     .value = "FILE",
-     .help = "write the advice and the rejected changes as JSON ('-': standard output, without the table)"},
-    {.name = "replications",
-     .kind = OPTION_WHOLE,
-     .offset = AT(replications),
-     .value = "N",
-     .help =
-         "runs of the scenario and of each change, if the scenario is random (default: the scenario's number, else 10)",
-     .min = 1,
-     .max = HR_MAX_REPLICATIONS},
+    {"json", OPTION_TEXT, AT(json), "FILE",
+     "write the advice and the rejected changes as JSON ('-': standard output, without the table)"},
+    {"replications", OPTION_WHOLE, AT(replications), "N",
+     "runs of the scenario and of each change, if the scenario is random (default: the scenario's number, else 10)", 1,
+     HR_MAX_REPLICATIONS},
     THREADS_OPTION(advise_args),
     QUIET_OPTION(advise_args),
     INPUT_OPTIONS(advise_args),
@@ -63,8 +55,7 @@ static enum hr_status search_changes(struct advise *advise, struct hr_error *err
   progress_bar_count(&bar, advise->input.trace->n_jobs, true);
   double begin_s = clock_s();
   enum hr_status status = hr_advise(&config, &advise->advice, error);
-  advise->perf =
-      (struct hr_perf){.load_s = advise->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  advise->perf = input_perf(&advise->input, begin_s);
   progress_bar_stop(&bar);
   return status;
 }
@@ -85,8 +76,7 @@ static enum hr_status print_results(const struct advise *advise, struct hr_error
                                                   .path = advise->input.scenario->path,
                                                   .input = &args->input});
   }
-  if (status == HR_OK) return HR_OK;
-  return hr_fail(error, status, "cannot print the advice: %s", hr_status_meaning(status));
+  return printed(status, "advice", error);
 }
 
 static enum hr_status run_all(struct advise *advise, const char *path, struct hr_error *error) {
@@ -108,8 +98,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_advise = {.name = "advise",
                                  .operands = "SCENARIO",
-                                 .min_operands = 1,
-                                 .max_operands = 1,
                                  .summary =
                                      "find changes that cut cost without hurting service, with the savings of each",
                                  .details = details,

@@ -19,30 +19,19 @@ struct check_args {
 };
 
 #define AT(field) offsetof(struct check_args, field)
-#define FILE_OPTION(name_, field, help_)                                                                               \
-  { .name = name_, .kind = OPTION_TEXT, .offset = AT(field), .value = "FILE", .help = help_ }
-#define FLAG_OPTION(name_, field, help_)                                                                               \
-  { .name = name_, .kind = OPTION_FLAG, .offset = AT(field), .help = help_ }
-
 static const struct option options[] = {
-    FILE_OPTION("baseline", baseline, "file with the results to compare with; --update writes it"),
-    FLAG_OPTION("update", update, "write the current results as the baseline, and print what changed"),
-    {.name = "tolerance",
-     .kind = OPTION_LIST,
-     .offset = AT(tolerances),
-     .value = "METRIC=BY",
-     .help = "allow a metric to change by a share (wait_s.p95=2%) or by an amount in its unit (monthly_usd=100); '*': "
-             "any metric; or a profile for all other metrics: slo (default) or exact; may be repeated"},
-    {.name = "goal",
-     .kind = OPTION_LIST,
-     .offset = AT(goals),
-     .value = "GOAL",
-     .help = "fail if a run misses this goal, such as 'wait_s.p95 of interactive <= 10 min'; may be repeated"},
-    FLAG_OPTION("only-worse", only_worse, "fail on regressions only"),
-    FILE_OPTION("json", json, "write all differences as JSON ('-': standard output, without the table)"),
-    FILE_OPTION("junit", junit, "write JUnit XML with one test case per run ('-': standard output)"),
-    FILE_OPTION("md", markdown, "write Markdown for a comment on a pull request ('-': standard output)"),
-    FLAG_OPTION("github", github, "print GitHub annotations; enabled automatically if GITHUB_ACTIONS=true"),
+    {"baseline", OPTION_TEXT, AT(baseline), "FILE", "file with the results to compare with; --update writes it"},
+    {"update", OPTION_FLAG, AT(update), NULL, "write the current results as the baseline, and print what changed"},
+    {"tolerance", OPTION_LIST, AT(tolerances), "METRIC=BY",
+     "allow a metric to change by a share (wait_s.p95=2%) or by an amount in its unit (monthly_usd=100); '*': "
+     "any metric; or a profile for all other metrics: slo (default) or exact; may be repeated"},
+    {"goal", OPTION_LIST, AT(goals), "GOAL",
+     "fail if a run misses this goal, such as 'wait_s.p95 of interactive <= 10 min'; may be repeated"},
+    {"only-worse", OPTION_FLAG, AT(only_worse), NULL, "fail on regressions only"},
+    {"json", OPTION_TEXT, AT(json), "FILE", "write all differences as JSON ('-': standard output, without the table)"},
+    {"junit", OPTION_TEXT, AT(junit), "FILE", "write JUnit XML with one test case per run ('-': standard output)"},
+    {"md", OPTION_TEXT, AT(markdown), "FILE", "write Markdown for a comment on a pull request ('-': standard output)"},
+    {"github", OPTION_FLAG, AT(github), NULL, "print GitHub annotations; enabled automatically if GITHUB_ACTIONS=true"},
     THREADS_OPTION(check_args),
     INPUT_OPTIONS(check_args),
     QUIET_OPTION(check_args),
@@ -114,8 +103,7 @@ static enum hr_status open_scenario(struct check_state *check, const char *path,
   struct input input;
   const struct input_args *args = &check->args->input;
   enum hr_status status = input_open(&input, path, args, error);
-  const bool has_services = status == HR_OK && input.scenario->services && input.scenario->services->count > 0;
-  if (status == HR_OK && !input.trace_path && !has_services)
+  if (status == HR_OK && !input.trace_path && !has_services(input.scenario))
     status = hr_fail(
         error, HR_BAD_INPUT,
         "%s: names no trace; set one with --trace FILE, or in the file: \"trace\": {\"file\": \"jobs.csv\"}", path);
@@ -202,7 +190,7 @@ static enum hr_status print_results(const struct check_state *check, const char 
   }
   if (status == HR_OK && !args->update && wants_annotations(args))
     status = hr_check_annotate(piped ? stderr : stdout, check->check);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the comparison: %s", hr_status_meaning(status));
+  return printed(status, "comparison", error);
 }
 
 static enum hr_status fail_if_moved(const struct check_state *check, const char *path, struct hr_error *error) {
@@ -227,11 +215,11 @@ static enum hr_status check_outputs(const struct check_state *check, const char 
                                    {"baseline", args->update ? args->baseline : NULL}};
   size_t count = sizeof outputs / sizeof *outputs;
   const char *const named[] = {path, args->update ? path : args->baseline};
-  enum hr_status status = outputs_check(outputs, count, named, sizeof named / sizeof *named, error);
+  enum hr_status status = outputs_check(outputs, count, named, sizeof named / sizeof *named, NULL, error);
   for (size_t i = 0; i < check->suite->n_runs && status == HR_OK; i++) {
     const struct hr_suite_run *run = &check->suite->runs[i];
     const char *const read[] = {run->scenario, run->trace ? run->trace : run->scenario};
-    status = outputs_check(outputs, count, read, sizeof read / sizeof *read, error);
+    status = outputs_check(outputs, count, read, sizeof read / sizeof *read, NULL, error);
   }
   return status;
 }
@@ -265,8 +253,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_check = {.name = "check",
                                 .operands = "SCENARIO|SUITE",
-                                .min_operands = 1,
-                                .max_operands = 1,
                                 .summary = "compare runs with a baseline, for CI: exit code 0 or 1",
                                 .details = details,
                                 .options = options,

@@ -24,41 +24,21 @@ struct compare_args {
 
 #define AT(field) offsetof(struct compare_args, field)
 static const struct option options[] = {
-    {.name = "policies",
-     .kind = OPTION_TEXT,
-     .offset = AT(policies),
-     .value = "A,B,...",
-     .help = "the policies, each written as for --policy; label=TEXT among the parameters names one in the output; the "
-             "others are compared with the first"},
-    {.name = "replications",
-     .kind = OPTION_WHOLE,
-     .offset = AT(replications),
-     .value = "N",
-     .help = "runs of each policy, each with its own random events and workload (default: the scenario's number, else "
-             "10; 1 if nothing is random, and more are then refused)",
-     .min = 1,
-     .max = HR_MAX_REPLICATIONS},
+    {"policies", OPTION_TEXT, AT(policies), "A,B,...",
+     "the policies, each written as for --policy; label=TEXT among the parameters names one in the output; the "
+     "others are compared with the first"},
+    {"replications", OPTION_WHOLE, AT(replications), "N",
+     "runs of each policy, each with its own random events and workload (default: the scenario's number, else "
+     "10; 1 if nothing is random, and more are then refused)",
+     1, HR_MAX_REPLICATIONS},
     RANK_THREADS_OPTION(compare_args),
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = AT(json),
-     .value = "FILE",
-     .help = "write everything as JSON, including each policy's summary ('-': standard output, without the table)"},
-    {.name = "csv",
-     .kind = OPTION_TEXT,
-     .offset = AT(csv),
-     .value = "FILE",
-     .help = "write a CSV row for each policy and metric, of all jobs and by tenant and class ('-': standard output)"},
-    {.name = "md",
-     .kind = OPTION_TEXT,
-     .offset = AT(markdown),
-     .value = "FILE",
-     .help = "write the tables as Markdown ('-': standard output)"},
-    {.name = "jobs",
-     .kind = OPTION_TEXT,
-     .offset = AT(jobs),
-     .value = "DIR",
-     .help = "write the jobs of each policy in replication 0 to DIR/LABEL.csv, as run --jobs does"},
+    {"json", OPTION_TEXT, AT(json), "FILE",
+     "write everything as JSON, including each policy's summary ('-': standard output, without the table)"},
+    {"csv", OPTION_TEXT, AT(csv), "FILE",
+     "write a CSV row for each policy and metric, of all jobs and by tenant and class ('-': standard output)"},
+    {"md", OPTION_TEXT, AT(markdown), "FILE", "write the tables as Markdown ('-': standard output)"},
+    {"jobs", OPTION_TEXT, AT(jobs), "DIR",
+     "write the jobs of each policy in replication 0 to DIR/LABEL.csv, as run --jobs does"},
     REPORT_OPTION(AT(page)),
     QUIET_OPTION(compare_args),
     INPUT_OPTIONS(compare_args),
@@ -154,7 +134,7 @@ static enum hr_status take_label(struct item *item, const char *list, struct hr_
     free(item->label);
     item->label = strndup(piece + sizeof key - 1, length - (sizeof key - 1));
     item->labelled = true;
-    if (!item->label) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (!item->label) return no_memory(error);
     /* The separator before the label is removed, too, unless it is the colon before other parameters. */
     char *rest = piece + length, *to = *at == ':' && *rest == ',' ? piece : at;
     rest += *at == ':' && *rest == ',';
@@ -175,10 +155,10 @@ static enum hr_status check_label(const struct compare *compare, const struct it
 static enum hr_status add_item(struct compare *compare, const char *text, size_t length, struct hr_error *error) {
   struct item *item = &compare->items[compare->n_items++];
   *item = (struct item){.text = strndup(text, length), .name = strndup(text, strcspn(text, ":,"))};
-  enum hr_status status = item->text && item->name ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = item->text && item->name ? HR_OK : no_memory(error);
   if (status == HR_OK) status = take_label(item, compare->args->policies, error);
   if (status == HR_OK && !item->labelled) item->label = strdup(item->text);
-  if (status == HR_OK && !item->label) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK && !item->label) return no_memory(error);
   return status == HR_OK ? check_label(compare, item, error) : status;
 }
 
@@ -187,7 +167,7 @@ static enum hr_status split_policies(struct compare *compare, struct hr_error *e
   if (!text)
     return hr_fail(error, HR_BAD_INPUT, "compare: --policies A,B,... is missing\nTry 'headroom help compare'.");
   compare->items = calloc(count_parts(text), sizeof *compare->items);
-  if (!compare->items) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!compare->items) return no_memory(error);
   for (;;) {
     size_t length = item_length(text);
     enum hr_status status = check_item(compare, text, length, error);
@@ -219,7 +199,7 @@ static enum hr_status load_item(const struct compare *compare, const struct hr_c
 static enum hr_status load_items(struct compare *compare, struct hr_error *error) {
   enum hr_status status = HR_OK;
   compare->contenders = calloc(compare->n_items, sizeof *compare->contenders);
-  if (!compare->contenders) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!compare->contenders) return no_memory(error);
   struct hr_catalog *catalog = NULL;
   (void)hr_catalog_load(NULL, &catalog, NULL); /* on failure, each scenario reads it and reports the error */
   for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
@@ -264,7 +244,7 @@ static enum hr_status prepare_jobs(struct compare *compare, struct hr_error *err
   if (mkdir(folder, 0777) != 0 && errno != EEXIST)
     return hr_fail(error, HR_BAD_INPUT, "--jobs %.200s: cannot create the folder: %s", folder, strerror(errno));
   compare->jobs = calloc(compare->n_items, sizeof(*compare->jobs));
-  if (!compare->jobs) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!compare->jobs) return no_memory(error);
   for (uint32_t i = 0; i < compare->n_items; i++) {
     struct item *item = &compare->items[i];
     item->jobs = file_of(folder, item->label, 1);
@@ -272,7 +252,7 @@ static enum hr_status prepare_jobs(struct compare *compare, struct hr_error *err
       free(item->jobs);
       item->jobs = file_of(folder, item->label, number);
     }
-    if (!item->jobs) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (!item->jobs) return no_memory(error);
     compare->jobs[i] = item->jobs;
   }
   return HR_OK;
@@ -297,8 +277,7 @@ static enum hr_status replay(struct compare *compare, struct hr_error *error) {
   progress_bar_count(&bar, compare->input.trace->n_jobs, false);
   double begin_s = clock_s();
   enum hr_status status = hr_compare(&config, &compare->comparison, error);
-  compare->perf =
-      (struct hr_perf){.load_s = compare->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  compare->perf = input_perf(&compare->input, begin_s);
   progress_bar_stop(&bar);
   return status;
 }
@@ -383,7 +362,7 @@ static enum hr_status print_tables(struct compare *compare, struct hr_error *err
                                                 .input = &args->input,
                                                 .other = args->policies,
                                                 .replications = args->replications});
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
+  return printed(status, "table", error);
 }
 
 static enum hr_status print_results(struct compare *compare, struct hr_error *error) {
@@ -404,7 +383,7 @@ static enum hr_status check_list(const struct compare *compare, const char *scen
   enum hr_status status = input_check_outputs(&compare->input, scenario_path, outputs, count, error);
   for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
     const char *const library[] = {compare->items[i].name};
-    if (strchr(library[0], '/')) status = outputs_check(outputs, count, library, 1, error);
+    if (strchr(library[0], '/')) status = outputs_check(outputs, count, library, 1, NULL, error);
   }
   return status;
 }
@@ -415,7 +394,7 @@ static enum hr_status check_outputs(const struct compare *compare, const char *s
       {"csv", args->csv}, {"md", args->markdown}, {"json", args->json}, {"report", args->page.report}};
   size_t count = sizeof files / sizeof *files;
   struct output *outputs = calloc(count + compare->n_items, sizeof *outputs);
-  if (!outputs) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!outputs) return no_memory(error);
   memcpy(outputs, files, sizeof files);
   for (uint32_t i = 0; i < compare->n_items; i++) outputs[count++] = (struct output){"jobs", compare->items[i].jobs};
   if (compare->ranks.rank != 0) count = 0; /* only rank 0 writes files */
@@ -460,18 +439,12 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   return hr_ranks_leave(&compare.ranks, status, error);
 }
 
-static void set_command(void *args, const struct command *command) {
-  ((struct compare_args *)args)->page.command = *command;
-}
-
 const struct verb verb_compare = {.name = "compare",
                                   .operands = "SCENARIO",
-                                  .min_operands = 1,
-                                  .max_operands = 1,
                                   .summary = "run several policies on the same trace and print how they differ",
                                   .details = details,
                                   .options = options,
                                   .args_bytes = sizeof(struct compare_args),
-                                  .set_command = set_command,
+                                  .command_at = AT(page.command),
                                   .on_ranks = true,
                                   .run = run_verb};

@@ -16,16 +16,12 @@ struct diff_args {
   bool quiet;
 };
 
-static const struct option options[] = {
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct diff_args, json),
-     .value = "FILE",
-     .help = "write all differences as JSON ('-': standard output, without the table)"},
-    THREADS_OPTION(diff_args),
-    INPUT_OPTIONS(diff_args),
-    QUIET_OPTION(diff_args),
-    {0}};
+static const struct option options[] = {{"json", OPTION_TEXT, offsetof(struct diff_args, json), "FILE",
+                                         "write all differences as JSON ('-': standard output, without the table)"},
+                                        THREADS_OPTION(diff_args),
+                                        INPUT_OPTIONS(diff_args),
+                                        QUIET_OPTION(diff_args),
+                                        {0}};
 
 static const char details[] = "Prints the keys in which the scenarios differ, waits by queue (the field 'queue'\n"
                               "of jobs; if no job has it: the tenant), metrics, and the first decision that\n"
@@ -197,7 +193,7 @@ static enum hr_status warn_rejected(const struct diff_state *state, struct hr_er
   if (complete && !is_same) print_lines(after, state->paths[1]);
   free(before);
   free(after);
-  return complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return complete ? HR_OK : no_memory(error);
 }
 
 /* Returns HR_CHECK_FAILED, with an error, if all jobs of both runs are rejected. */
@@ -216,7 +212,7 @@ static enum hr_status print_results(const struct diff_state *state, struct hr_er
   print_notes(state);
   if (is_stdout(args->json)) return HR_OK;
   status = hr_diff_print(stdout, state->diff, wants_colour());
-  if (status != HR_OK) return hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
+  if (printed(status, "table", error) != HR_OK) return status;
   next_step_print(stdout,
                   &(struct next_step){.verb = "diff", .path = state->paths[1], .input = &args->input, .apart = true});
   return HR_OK;
@@ -238,8 +234,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_diff = {.name = "diff",
                                .operands = "A.json B.json",
-                               .min_operands = 2,
-                               .max_operands = 2,
                                .summary = "run two scenarios on the same trace and print the effect of the change",
                                .details = details,
                                .options = options,

@@ -21,42 +21,18 @@ struct fill_args {
 
 #define AT(field) offsetof(struct fill_args, field)
 static const struct option options[] = {
-    {.name = "policies",
-     .kind = OPTION_TEXT,
-     .offset = AT(policies),
-     .value = "A,B,...",
-     .help = "placement rules (see 'headroom list placements')"},
-    {.name = "seeds",
-     .kind = OPTION_WHOLE,
-     .offset = AT(seeds),
-     .value = "N",
-     .help = "runs of each rule, with consecutive seeds that begin with the scenario's (default: 10)",
-     .min = 1,
-     .max = HR_MAX_FILL_SEEDS},
-    {.name = "to",
-     .kind = OPTION_REAL,
-     .offset = AT(to),
-     .value = "X",
-     .help = "submit pods until they have requested X times the cluster's GPUs (default: 1.3)",
-     .min = 0.01,
-     .max = HR_MAX_FILL_TO},
+    {"policies", OPTION_TEXT, AT(policies), "A,B,...", "placement rules (see 'headroom list placements')"},
+    {"seeds", OPTION_WHOLE, AT(seeds), "N",
+     "runs of each rule, with consecutive seeds that begin with the scenario's (default: 10)", 1, HR_MAX_FILL_SEEDS},
+    {"to", OPTION_REAL, AT(to), "X", "submit pods until they have requested X times the cluster's GPUs (default: 1.3)",
+     0.01, HR_MAX_FILL_TO},
     THREADS_OPTION(fill_args),
-    {.name = "csv",
-     .kind = OPTION_TEXT,
-     .offset = AT(csv),
-     .value = "FILE",
-     .help = "write a CSV row for each rule, seed and 1 % step of requested GPUs ('-': standard output, without the "
-             "table)"},
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = AT(json),
-     .value = "FILE",
-     .help = "write the means over all seeds, for each 1 % step of requested GPUs, as JSON ('-': standard output)"},
-    {.name = "md",
-     .kind = OPTION_TEXT,
-     .offset = AT(markdown),
-     .value = "FILE",
-     .help = "write the table as Markdown ('-': standard output)"},
+    {"csv", OPTION_TEXT, AT(csv), "FILE",
+     "write a CSV row for each rule, seed and 1 % step of requested GPUs ('-': standard output, without the "
+     "table)"},
+    {"json", OPTION_TEXT, AT(json), "FILE",
+     "write the means over all seeds, for each 1 % step of requested GPUs, as JSON ('-': standard output)"},
+    {"md", OPTION_TEXT, AT(markdown), "FILE", "write the table as Markdown ('-': standard output)"},
     QUIET_OPTION(fill_args),
     INPUT_OPTIONS(fill_args),
     {0}};
@@ -99,11 +75,11 @@ static enum hr_status split_rules(struct fill *fill, struct hr_error *error) {
   const char *text = fill->args->policies;
   if (!text) return hr_fail(error, HR_BAD_INPUT, "fill: --policies A,B,... is missing\nTry 'headroom help fill'.");
   fill->rules = calloc(count_parts(text), sizeof(*fill->rules));
-  if (!fill->rules) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!fill->rules) return no_memory(error);
   for (;;) {
     size_t length = strcspn(text, ",");
     char *name = strndup(text, length);
-    enum hr_status status = name ? add_rule(fill, name, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+    enum hr_status status = name ? add_rule(fill, name, error) : no_memory(error);
     free(name);
     if (status != HR_OK || text[length] == '\0') return status;
     text += length + 1;
@@ -125,8 +101,7 @@ static enum hr_status run_fill(struct fill *fill, struct hr_error *error) {
   progress_bar_count(&bar, fill->input.trace->n_jobs, false);
   double begin_s = clock_s();
   enum hr_status status = hr_fill(&config, &fill->result, error);
-  fill->perf =
-      (struct hr_perf){.load_s = fill->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  fill->perf = input_perf(&fill->input, begin_s);
   progress_bar_stop(&bar);
   return status;
 }
@@ -147,7 +122,7 @@ static enum hr_status print_results(const struct fill *fill, struct hr_error *er
                                                 .path = fill->input.scenario->path,
                                                 .input = &args->input,
                                                 .other = args->policies});
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
+  return printed(status, "table", error);
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
@@ -176,8 +151,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_fill = {.name = "fill",
                                .operands = "SCENARIO",
-                               .min_operands = 1,
-                               .max_operands = 1,
                                .summary =
                                    "submit pods of a trace until the cluster is full, with several placement rules",
                                .details = details,

@@ -18,48 +18,21 @@ struct forecast_args {
 
 #define AT(field) offsetof(struct forecast_args, field)
 static const struct option options[] = {
-    {.name = "months",
-     .kind = OPTION_TEXT,
-     .offset = AT(months),
-     .value = "N",
-     .help = "length of the forecast, 1 to 18 months (default: 3); 3mo is the same as 3"},
-    {.name = "growth",
-     .kind = OPTION_REAL,
-     .offset = AT(growth),
-     .value = "X",
-     .help = "demand in a year relative to today, e.g. 1.5, instead of the trend fitted to the trace",
-     .min = HR_MIN_FORECAST_GROWTH,
-     .max = HR_MAX_FORECAST_GROWTH},
-    {.name = "confidence",
-     .kind = OPTION_REAL,
-     .offset = AT(confidence),
-     .value = "X",
-     .help = "confidence of the intervals from low to high (default: 0.95)",
-     .min = 0.5,
-     .max = 0.999},
-    {.name = "holdout",
-     .kind = OPTION_WHOLE,
-     .offset = AT(holdout),
-     .value = "WEEKS",
-     .help = "weeks at the trace's end that are held back for evaluation (default: a fifth of the trace's weeks, at "
-             "most 8)",
-     .min = 1,
-     .max = HR_MAX_FORECAST_HOLDOUT},
-    {.name = "csv",
-     .kind = OPTION_TEXT,
-     .offset = AT(csv),
-     .value = "FILE",
-     .help = "write a CSV row for each series and week ('-': standard output, without the table)"},
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = AT(json),
-     .value = "FILE",
-     .help = "write everything as JSON ('-': standard output)"},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .offset = AT(quiet),
-     .help = "print no table and no notes; errors are still printed"},
+    {"months", OPTION_TEXT, AT(months), "N",
+     "length of the forecast, 1 to 18 months (default: 3); 3mo is the same as 3"},
+    {"growth", OPTION_REAL, AT(growth), "X",
+     "demand in a year relative to today, e.g. 1.5, instead of the trend fitted to the trace", HR_MIN_FORECAST_GROWTH,
+     HR_MAX_FORECAST_GROWTH},
+    {"confidence", OPTION_REAL, AT(confidence), "X", "confidence of the intervals from low to high (default: 0.95)",
+     0.5, 0.999},
+    {"holdout", OPTION_WHOLE, AT(holdout), "WEEKS",
+     "weeks at the trace's end that are held back for evaluation (default: a fifth of the trace's weeks, at "
+     "most 8)",
+     1, HR_MAX_FORECAST_HOLDOUT},
+    {"csv", OPTION_TEXT, AT(csv), "FILE",
+     "write a CSV row for each series and week ('-': standard output, without the table)"},
+    {"json", OPTION_TEXT, AT(json), "FILE", "write everything as JSON ('-': standard output)"},
+    {"quiet", OPTION_FLAG, AT(quiet), NULL, "print no table and no notes; errors are still printed", .letter = 'q'},
     TRACE_OPTIONS(forecast_args),
     {0}};
 
@@ -84,10 +57,7 @@ static enum hr_status read_options(const struct forecast_args *args, struct hr_f
 
 static enum hr_status check_outputs(const struct forecast_args *args, const char *path, struct hr_error *error) {
   const struct output outputs[] = {{"csv", args->csv}, {"json", args->json}};
-  const char *const inputs[] = {path};
-  const size_t n_outputs = sizeof outputs / sizeof *outputs;
-  enum hr_status status = outputs_check(outputs, n_outputs, inputs, 1, error);
-  return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
+  return outputs_check(outputs, sizeof outputs / sizeof *outputs, &path, 1, args->input.format, error);
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
@@ -105,7 +75,7 @@ static enum hr_status print_results(const struct forecast_args *args, const stru
   if (status == HR_OK)
     next_step_print(
         stdout, &(struct next_step){.verb = "forecast", .apart = true, .input = &args->input, .trace = trace->source});
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
+  return printed(status, "table", error);
 }
 
 static enum hr_status run_verb(const void *args_, const struct words *operands, struct hr_error *error) {
@@ -116,7 +86,7 @@ static enum hr_status run_verb(const void *args_, const struct words *operands, 
   struct hr_forecast *forecast = NULL;
   enum hr_status status = read_options(args, &config, error);
   if (status == HR_OK) status = check_outputs(args, path, error);
-  if (status == HR_OK) status = input_read_trace_alone(path, &args->input, &trace, error);
+  if (status == HR_OK) status = input_read_trace_alone(path, &args->input, false, &trace, error);
   if (status == HR_OK) status = hr_forecast_make(trace, &config, &forecast, error);
   if (status == HR_OK) status = print_results(args, trace, forecast, error);
   hr_forecast_destroy(forecast);
@@ -126,8 +96,6 @@ static enum hr_status run_verb(const void *args_, const struct words *operands, 
 
 const struct verb verb_forecast = {.name = "forecast",
                                    .operands = "TRACE",
-                                   .min_operands = 1,
-                                   .max_operands = 1,
                                    .summary = "forecast demand from a trace, with prediction intervals",
                                    .details = details,
                                    .options = options,

@@ -21,46 +21,20 @@ struct init_args {
 
 #define AT(field) offsetof(struct init_args, field)
 static const struct option options[] = {
-    {.name = "from",
-     .kind = OPTION_TEXT,
-     .offset = AT(from),
-     .value = "TRACE",
-     .help =
-         "draft the scenario from this trace: sizes, classes, tenants, GPU types (default: a small trace that ships "
-         "with Headroom)"},
-    {.name = "own",
-     .kind = OPTION_LIST,
-     .offset = AT(own),
-     .value = "NODESxGPUSxTYPE",
-     .help = "nodes that you have, e.g. 8x8xA100-80: 8 nodes with 8 GPUs each; may be repeated"},
-    {.name = "cloud",
-     .kind = OPTION_TEXT,
-     .offset = AT(cloud),
-     .value = "PROVIDER[:REGION]",
-     .help = "add capacity that can be bought there, with prices and their dates, and a plan, e.g. aws:us-east-1"},
-    {.name = "goal",
-     .kind = OPTION_LIST,
-     .offset = AT(goals),
-     .value = "GOAL",
-     .help =
-         "a goal of the plan, e.g. 'wait_s.p95 <= 1 h'; may be repeated (default: the waits recorded in the trace)"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_TEXT,
-     .offset = AT(output),
-     .value = "FILE",
-     .help = "the file to write; the same as the operand"},
-    {.name = "all",
-     .kind = OPTION_FLAG,
-     .offset = AT(all),
-     .help = "explain every key: type, unit, default and meaning"},
-    {.name = "trace",
-     .kind = OPTION_TEXT,
-     .offset = AT(trace),
-     .value = "FILE",
-     .help =
-         "write this name as the trace, without reading the file; the name is relative to the folder of the scenario"},
-    {.name = "force", .letter = 'f', .kind = OPTION_FLAG, .offset = AT(force), .help = "overwrite an existing file"},
+    {"from", OPTION_TEXT, AT(from), "TRACE",
+     "draft the scenario from this trace: sizes, classes, tenants, GPU types (default: a small trace that ships "
+     "with Headroom)"},
+    {"own", OPTION_LIST, AT(own), "NODESxGPUSxTYPE",
+     "nodes that you have, e.g. 8x8xA100-80: 8 nodes with 8 GPUs each; may be repeated"},
+    {"cloud", OPTION_TEXT, AT(cloud), "PROVIDER[:REGION]",
+     "add capacity that can be bought there, with prices and their dates, and a plan, e.g. aws:us-east-1"},
+    {"goal", OPTION_LIST, AT(goals), "GOAL",
+     "a goal of the plan, e.g. 'wait_s.p95 <= 1 h'; may be repeated (default: the waits recorded in the trace)"},
+    {"output", OPTION_TEXT, AT(output), "FILE", "the file to write; the same as the operand", .letter = 'o'},
+    {"all", OPTION_FLAG, AT(all), NULL, "explain every key: type, unit, default and meaning"},
+    {"trace", OPTION_TEXT, AT(trace), "FILE",
+     "write this name as the trace, without reading the file; the name is relative to the folder of the scenario"},
+    {"force", OPTION_FLAG, AT(force), NULL, "overwrite an existing file", .letter = 'f'},
     TRACE_OPTIONS(init_args),
     {0}};
 
@@ -160,7 +134,7 @@ static enum hr_status try_pattern(struct input_args *args, const char *from, con
   enum hr_status status = words_add(&args->classes, pattern, error);
   if (status != HR_OK) return status;
   uint32_t n_matches = 0;
-  if (input_read_trace_alone(from, args, &mapped, &no_column) == HR_OK && mapped->class_)
+  if (input_read_trace_alone(from, args, false, &mapped, &no_column) == HR_OK && mapped->class_)
     for (uint32_t i = 0; i < mapped->n_jobs; i++) n_matches += mapped->class_[i] != HR_CLASS_UNKNOWN;
   bool helps = mapped && n_matches > 0 && n_matches < mapped->n_jobs;
   if (helps) {
@@ -223,10 +197,10 @@ static enum hr_status draft_from(const struct init_args *init, const char *from,
                                    .cloud = init->cloud,
                                    .goals = init->goals.at,
                                    .n_goals = init->goals.count};
-  enum hr_status status = name && file ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = name && file ? HR_OK : no_memory(error);
   args.classes = (struct words){0}; /* `args` needs its own list, because guess_classes may add a pattern */
   if (status == HR_OK) status = copy_words(&args.classes, &init->input.classes, error);
-  if (status == HR_OK) status = input_read_trace_alone(from, &args, &trace, error);
+  if (status == HR_OK) status = input_read_trace_alone(from, &args, false, &trace, error);
   if (status == HR_OK) status = guess_classes(&args, from, &trace, error);
   if (status == HR_OK) status = make_map(&args, &map, error);
   if (status == HR_OK) status = check_goals(init, trace, error);
@@ -325,7 +299,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_init = {.name = "init",
                                .operands = "[FILE]",
-                               .max_operands = 1,
                                .summary = "write a scenario file to begin with: a draft from a trace, or one that "
                                           "explains every key",
                                .details = details,

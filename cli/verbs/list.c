@@ -25,7 +25,7 @@ struct list_args {
   const char *as_of;                /* NULL: the newest prices */
   const char *path;                 /* of `metrics`; NULL: all metrics */
   bool schema, markdown;            /* of `keys` */
-  const struct hr_catalog *catalog; /* set by list_catalog */
+  const struct hr_catalog *catalog; /* of lists of the catalogue */
 };
 
 static void print_source(const char *source) {
@@ -92,10 +92,12 @@ static void print_figure(int width, double figure) {
 
 /* ---- Catalogue: GPU types and MIG profiles ---------------------------------------------------------- */
 
-static void print_gpu(const struct hr_gpu_type *type, bool verbose) {
+static void print_gpu(const struct list_args *args, size_t row) {
+  const struct hr_gpu_type *type = &args->catalog->gpus[row];
+  if (!matches_gpu(args, type->name)) return;
   printf("%-10s%7g%9g%14g%7g%7g%9g%5s  %s\n", type->name, type->mem_gb, type->bandwidth_gb_s, type->fp16_tflops,
          type->tdp_w, type->idle_w, type->nvlink_gb_s, type->mig_slices > 0 ? "yes" : "no", type->status);
-  if (!verbose) return;
+  if (!args->verbose) return;
   printf("    bf16_tflops");
   print_figure(6, type->bf16_tflops);
   printf("  fp32_tflops");
@@ -108,16 +110,6 @@ static void print_gpu(const struct hr_gpu_type *type, bool verbose) {
   print_source(type->source);
 }
 
-static enum hr_status list_gpus(const struct list_args *args, struct hr_error *error) {
-  const struct hr_catalog *catalog = args->catalog;
-  (void)error;
-  printf("%-10s%7s%9s%14s%7s%7s%9s%5s  %s\n", "gpu", "mem_gb", "gb_per_s", "fp16_tflops", "tdp_w", "idle_w", "nvlink",
-         "mig", "figures");
-  for (size_t i = 0; i < catalog->n_gpus; i++)
-    if (matches_gpu(args, catalog->gpus[i].name)) print_gpu(&catalog->gpus[i], args->verbose);
-  return HR_OK;
-}
-
 /* Writes the memory slices at which an instance may begin, such as "0,2,4". */
 static const char *starts_of(const struct hr_mig_profile *profile, char text[2 * HR_MIG_SLICES + 1]) {
   char *at = text;
@@ -128,14 +120,6 @@ static const char *starts_of(const struct hr_mig_profile *profile, char text[2 *
     }
   *at = '\0';
   return text;
-}
-
-static void print_mig_profile(const struct hr_mig_entry *entry) {
-  const struct hr_mig_profile *profile = &entry->profile;
-  char starts[2 * HR_MIG_SLICES + 1];
-  printf("%-10s%-13s%7u%6u%9u%5u%5u  %-14s %s\n", entry->gpu, profile->name, profile->compute_slices,
-         profile->memory_slices, profile->mem_mib, profile->sms, profile->max_instances, starts_of(profile, starts),
-         entry->status);
 }
 
 /* Draws the possible positions of a profile's instances. A position is drawn as |---...| with four characters per
@@ -198,88 +182,57 @@ static enum hr_status check_mig(const struct list_args *args, struct hr_error *e
   return status;
 }
 
-static enum hr_status list_mig_profiles(const struct list_args *args, struct hr_error *error) {
-  const struct hr_catalog *catalog = args->catalog;
-  enum hr_status status = check_mig(args, error);
-  if (status != HR_OK) return status;
-  printf("%-10s%-13s%7s%6s%9s%5s%5s  %-14s %s\n", "gpu", "profile", "compute", "mem", "mem_mib", "sms", "max", "starts",
-         "figures");
-  for (size_t i = 0; i < catalog->n_mig_profiles; i++) {
-    if (!matches_gpu(args, catalog->mig_profiles[i].gpu)) continue;
-    print_mig_profile(&catalog->mig_profiles[i]);
-    if (args->verbose) print_mig_details(catalog, i);
-  }
-  return HR_OK;
+static void print_mig_profile(const struct list_args *args, size_t row) {
+  const struct hr_mig_entry *entry = &args->catalog->mig_profiles[row];
+  const struct hr_mig_profile *profile = &entry->profile;
+  char starts[2 * HR_MIG_SLICES + 1];
+  if (!matches_gpu(args, entry->gpu)) return;
+  printf("%-10s%-13s%7u%6u%9u%5u%5u  %-14s %s\n", entry->gpu, profile->name, profile->compute_slices,
+         profile->memory_slices, profile->mem_mib, profile->sms, profile->max_instances, starts_of(profile, starts),
+         entry->status);
+  if (args->verbose) print_mig_details(args->catalog, row);
 }
 
 /* ---- Catalogue: names of GPU types ------------------------------------------------------------------ */
 
-static enum hr_status list_gpu_names(const struct list_args *args, struct hr_error *error) {
-  const struct hr_catalog *catalog = args->catalog;
-  (void)error;
-  printf("%-20s%-12s%s\n", "name", "gpu", "figures");
-  for (size_t i = 0; i < catalog->n_gpu_names; i++) {
-    const struct hr_gpu_name *name = &catalog->gpu_names[i];
-    if (!matches_gpu(args, name->gpu)) continue;
-    printf("%-20s%-12s%s\n", name->name, name->gpu, name->status);
-    if (args->verbose) print_source(name->source);
-  }
-  return HR_OK;
+static void print_gpu_name(const struct list_args *args, size_t row) {
+  const struct hr_gpu_name *name = &args->catalog->gpu_names[row];
+  if (!matches_gpu(args, name->gpu)) return;
+  printf("%-20s%-12s%s\n", name->name, name->gpu, name->status);
+  if (args->verbose) print_source(name->source);
 }
 
 /* ---- Catalogue: network speeds and instance types --------------------------------------------------- */
 
-static enum hr_status list_network_speeds(const struct list_args *args, struct hr_error *error) {
-  const struct hr_catalog *catalog = args->catalog;
-  (void)error;
-  printf("%-20s%-12s%7s%9s  %s\n", "model", "network", "gpus", "speed", "figures");
-  for (size_t i = 0; i < catalog->n_network_speeds; i++) {
-    const struct hr_network_entry *entry = &catalog->network_speeds[i];
-    printf("%-20s%-12s%7g%9g  %s\n", entry->model, hr_network_name(entry->network), entry->gpus,
-           (double)entry->speed_ppm / 1e6, entry->status);
-    if (args->verbose) print_source(entry->source);
-  }
-  return HR_OK;
+static void print_network_speed(const struct list_args *args, size_t row) {
+  const struct hr_network_entry *entry = &args->catalog->network_speeds[row];
+  printf("%-20s%-12s%7g%9g  %s\n", entry->model, hr_network_name(entry->network), entry->gpus,
+         (double)entry->speed_ppm / 1e6, entry->status);
+  if (args->verbose) print_source(entry->source);
 }
 
-static enum hr_status list_region_links(const struct list_args *args, struct hr_error *error) {
-  const struct hr_catalog *catalog = args->catalog;
-  (void)error;
-  printf("%-24s%-24s%8s%9s%9s  %s\n", "from", "to", "Gbit/s", "RTT ms", "$/GB", "figures");
-  for (size_t i = 0; i < catalog->n_region_links; i++) {
-    const struct hr_region_link *link = &catalog->region_links[i];
-    printf("%-24s%-24s%8g", link->from, link->to, link->gbit_s);
-    print_figure(9, link->rtt_ms);
-    print_figure(9, link->usd_per_gb);
-    printf("  %s\n", link->status);
-    if (args->verbose) print_source(link->source);
-  }
-  return HR_OK;
+static void print_region_link(const struct list_args *args, size_t row) {
+  const struct hr_region_link *link = &args->catalog->region_links[row];
+  printf("%-24s%-24s%8g", link->from, link->to, link->gbit_s);
+  print_figure(9, link->rtt_ms);
+  print_figure(9, link->usd_per_gb);
+  printf("  %s\n", link->status);
+  if (args->verbose) print_source(link->source);
 }
 
-static void print_instance(const struct hr_instance_type *type, bool verbose) {
+static void print_instance(const struct list_args *args, size_t row) {
+  const struct hr_instance_type *type = &args->catalog->instances[row];
+  if (!matches(args->provider, type->provider) || !matches_gpu(args, type->gpu)) return;
   printf("%-11s%-26s%-8s%5g", type->provider, type->name, type->gpu, type->gpus);
   print_figure(6, type->vcpus);
   print_figure(8, type->mem_gib);
   print_figure(8, type->nvme_gb);
   printf(" %s\n", type->status);
-  if (!verbose) return;
+  if (!args->verbose) return;
   printf("    network_gbit");
   print_figure(6, type->network_gbit);
   printf("\n");
   print_source(type->source);
-}
-
-static enum hr_status list_instances(const struct list_args *args, struct hr_error *error) {
-  const struct hr_catalog *catalog = args->catalog;
-  (void)error;
-  printf("%-11s%-26s%-8s%5s%6s%8s%8s %s\n", "provider", "instance", "gpu", "gpus", "vcpus", "mem_gib", "nvme_gb",
-         "figures");
-  for (size_t i = 0; i < catalog->n_instances; i++) {
-    const struct hr_instance_type *type = &catalog->instances[i];
-    if (matches(args->provider, type->provider) && matches_gpu(args, type->gpu)) print_instance(type, args->verbose);
-  }
-  return HR_OK;
 }
 
 /* ---- Catalogue: prices and discounts ---------------------------------------------------------------- */
@@ -290,10 +243,6 @@ static void print_quote(const struct hr_price_quote *quote, const char *market, 
   printf("%-26s%-10s%-10s%8.3f%7.3f %-10s %s\n", quote->instance->name, gpus, market, (double)quote->uusd_h / 1e6,
          (double)hr_price_quote_gpu_uusd_h(quote) / 1e6, quote->as_of, quote->status);
   if (verbose) print_source(quote->source);
-}
-
-static void print_columns(void) {
-  printf("%-26s%-10s%-10s%8s%7s %-10s %s\n", "instance", "gpus", "market", "usd_h", "gpu_h", "as_of", "figures");
 }
 
 static void print_provider(const struct hr_price_quote *quote, const char *provider) {
@@ -324,7 +273,7 @@ static void print_prices_of(const struct hr_catalog *catalog, const struct list_
                                            .as_of = args->as_of};
       struct hr_price_quote quote;
       if (hr_catalog_price(catalog, &query, &quote, NULL) != HR_OK) continue;
-      if (*count == 0) print_columns();
+      if (*count == 0) puts("instance                  gpus      market       usd_h  gpu_h as_of      figures");
       if (is_first) print_provider(&quote, provider);
       is_first = false;
       print_quote(&quote, markets[k].name, args->verbose);
@@ -358,12 +307,10 @@ static void print_discount(const struct hr_discount *discount, bool verbose) {
 
 static enum hr_status list_discounts(const struct list_args *args, struct hr_error *error) {
   const struct hr_catalog *catalog = args->catalog;
-  static const char *const head[] = {"provider", "family", "term", "upfront", "off_pct", "as_of", "figures"};
   size_t count = 0;
   for (size_t i = 0; i < catalog->n_discounts; i++) {
     if (!matches_discount(args, &catalog->discounts[i])) continue;
-    if (count++ == 0)
-      printf("%-12s%-14s%-8s%-10s%8s  %-12s%s\n", head[0], head[1], head[2], head[3], head[4], head[5], head[6]);
+    if (count++ == 0) puts("provider    family        term    upfront    off_pct  as_of       figures");
     print_discount(&catalog->discounts[i], args->verbose);
   }
   if (count) return HR_OK;
@@ -396,97 +343,36 @@ static double interruptions_per_h(const struct hr_spot_spec *spec) {
   return spec->model == HR_SPOT_ON_OFF ? 1 / mean_h(&spec->up) : spec->rate_per_h;
 }
 
-static enum hr_status list_spot_presets(const struct list_args *args, struct hr_error *error) {
-  const struct hr_catalog *catalog = args->catalog;
-  (void)error;
-  printf("%-19s%-9s%-9s%-11s%-12s%10s  %s\n", "preset", "provider", "gpu", "region", "model", "per_node_h", "figures");
-  for (size_t i = 0; i < catalog->n_spot_presets; i++) {
-    const struct hr_spot_preset *preset = &catalog->spot_presets[i];
-    if (!matches(args->provider, preset->provider) || !matches_gpu(args, preset->gpu) ||
-        !matches(args->region, preset->region))
-      continue;
-    double rate = interruptions_per_h(&preset->spec);
-    char text[20] = "-";
-    if (rate != HR_UNKNOWN_NUMBER) snprintf(text, sizeof text, "%.3g", rate);
-    printf("%-19s%-9s%-9s%-11s%-12s%10s  %s\n", preset->name, preset->provider, preset->gpu, preset->region,
-           hr_spot_model_name(preset->spec.model), text, preset->status);
-    if (args->verbose) print_preset_details(preset);
-  }
-  return HR_OK;
-}
-
-/* ---- Catalogue: entry ------------------------------------------------------------------------------- */
-
-static const struct catalog_list {
-  const char *name;
-  enum hr_status (*print)(const struct list_args *args, struct hr_error *error);
-} catalog_lists[] = {{"gpus", list_gpus},
-                     {"gpu-names", list_gpu_names},
-                     {"mig-profiles", list_mig_profiles},
-                     {"network-speeds", list_network_speeds},
-                     {"region-links", list_region_links},
-                     {"instances", list_instances},
-                     {"prices", list_prices},
-                     {"discounts", list_discounts},
-                     {"spot-presets", list_spot_presets}};
-
-/* Loads the catalogue and prints its list with this name, which must exist. Returns HR_BAD_INPUT for an unknown
-   provider, region or GPU type, or an invalid date. */
-static enum hr_status list_catalog(const char *name, const struct list_args *args, struct hr_error *error) {
-  struct list_args with_catalog = *args;
-  struct hr_catalog *catalog;
-  size_t at = 0;
-  while (strcmp(catalog_lists[at].name, name) != 0) at++;
-  enum hr_status status = hr_catalog_load(NULL, &catalog, error);
-  if (status != HR_OK) return status;
-  with_catalog.catalog = catalog;
-  status = check_args(catalog, args, error);
-  if (status == HR_OK) status = catalog_lists[at].print(&with_catalog, error);
-  hr_catalog_destroy(catalog);
-  return status;
+static void print_spot_preset(const struct list_args *args, size_t row) {
+  const struct hr_spot_preset *preset = &args->catalog->spot_presets[row];
+  if (!matches(args->provider, preset->provider) || !matches_gpu(args, preset->gpu) ||
+      !matches(args->region, preset->region))
+    return;
+  double rate = interruptions_per_h(&preset->spec);
+  char text[20] = "-";
+  if (rate != HR_UNKNOWN_NUMBER) snprintf(text, sizeof text, "%.3g", rate);
+  printf("%-19s%-9s%-9s%-11s%-12s%10s  %s\n", preset->name, preset->provider, preset->gpu, preset->region,
+         hr_spot_model_name(preset->spec.model), text, preset->status);
+  if (args->verbose) print_preset_details(preset);
 }
 
 /* ---- Options ---------------------------------------------------------------------------------------- */
 
+#define AT(field) offsetof(struct list_args, field)
+
 static const struct option options[] = {
-    {.name = "verbose",
-     .letter = 'v',
-     .kind = OPTION_FLAG,
-     .offset = offsetof(struct list_args, verbose),
-     .help = "print parameters of policies, definitions of metrics, sources of figures, full descriptions"},
-    {.name = "provider",
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct list_args, provider),
-     .value = "NAME",
-     .help = "only instances, prices, discounts and presets of this provider"},
-    {.name = "region",
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct list_args, region),
-     .value = "NAME",
-     .help = "prices in this region instead of each provider's base region; presets of this region"},
-    {.name = "gpu",
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct list_args, gpu),
-     .value = "TYPE",
-     .help = "only MIG profiles, instances, prices and presets of this GPU, under any of its names (list gpu-names)"},
-    {.name = "as-of",
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct list_args, as_of),
-     .value = "DATE",
-     .help = "prices and discounts on a day (2025-05-01), in a month (2025-05) or a year (2025)"},
-    {.name = "path",
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct list_args, path),
-     .value = "BEGIN",
-     .help = "only metrics with paths that begin with this, such as wait_s or cost."},
-    {.name = "schema",
-     .kind = OPTION_FLAG,
-     .offset = offsetof(struct list_args, schema),
-     .help = "print the keys as a JSON Schema of scenarios"},
-    {.name = "markdown",
-     .kind = OPTION_FLAG,
-     .offset = offsetof(struct list_args, markdown),
-     .help = "print the keys as a table in Markdown"},
+    {"verbose", OPTION_FLAG, AT(verbose), NULL,
+     "print parameters of policies, definitions of metrics, sources of figures, full descriptions", .letter = 'v'},
+    {"provider", OPTION_TEXT, AT(provider), "NAME", "only instances, prices, discounts and presets of this provider"},
+    {"region", OPTION_TEXT, AT(region), "NAME",
+     "prices in this region instead of each provider's base region; presets of this region"},
+    {"gpu", OPTION_TEXT, AT(gpu), "TYPE",
+     "only MIG profiles, instances, prices and presets of this GPU, under any of its names (list gpu-names)"},
+    {"as-of", OPTION_TEXT, AT(as_of), "DATE",
+     "prices and discounts on a day (2025-05-01), in a month (2025-05) or a year (2025)"},
+    {"path", OPTION_TEXT, AT(path), "BEGIN", "only metrics with paths that begin with this, such as wait_s or cost."},
+    {"schema", OPTION_FLAG, AT(schema), NULL, "print the keys as a JSON Schema of scenarios"},
+    {"markdown", OPTION_FLAG, AT(markdown), NULL, "print the keys as a table in Markdown"},
     {0}};
 
 static const char details[] = "policies      scheduling policies and aliases for their settings; -v: parameters\n"
@@ -550,6 +436,11 @@ static void print_name(const char *name) {
   if (strlen(name) >= NAME_COLUMN) printf("\n%*s", NAME_COLUMN, "");
 }
 
+static void print_entry(const char *name, const char *text) {
+  print_name(name);
+  print_wrapped(stdout, text, NAME_COLUMN, NAME_COLUMN);
+}
+
 static void print_setting(const struct hr_policy_setting *setting) {
   print_name(setting->name);
   printf("alias for %s:", setting->policy);
@@ -561,8 +452,7 @@ static void print_setting(const struct hr_policy_setting *setting) {
 static enum hr_status list_policies(const struct list_args *args, struct hr_error *error) {
   (void)error;
   for (const struct hr_policy_ops *const *at = hr_policies(); *at; at++) {
-    print_name((*at)->name);
-    print_wrapped(stdout, (*at)->summary, NAME_COLUMN, NAME_COLUMN);
+    print_entry((*at)->name, (*at)->summary);
     for (const struct hr_param *param = (*at)->params; args->verbose && param && param->key; param++)
       print_param(param);
   }
@@ -572,47 +462,29 @@ static enum hr_status list_policies(const struct list_args *args, struct hr_erro
 
 /* ---- Placements ------------------------------------------------------------------------------------- */
 
-static enum hr_status list_placements(const struct list_args *args, struct hr_error *error) {
-  (void)args;
-  (void)error;
-  for (const struct hr_packing_rule *const *at = hr_packing_rules(); *at; at++) {
-    print_name((*at)->name);
-    print_wrapped(stdout, (*at)->summary, NAME_COLUMN, NAME_COLUMN);
-  }
-  return HR_OK;
+static void list_placements(void) {
+  for (const struct hr_packing_rule *const *at = hr_packing_rules(); *at; at++)
+    print_entry((*at)->name, (*at)->summary);
 }
 
 /* ---- Formats ---------------------------------------------------------------------------------------- */
 
-static enum hr_status list_formats(const struct list_args *args, struct hr_error *error) {
-  (void)args;
-  (void)error;
-  for (const struct hr_trace_format *at = hr_trace_formats(); at->name; at++) {
-    print_name(at->name);
-    print_wrapped(stdout, at->summary, NAME_COLUMN, NAME_COLUMN);
-  }
-  return HR_OK;
+static void list_formats(void) {
+  for (const struct hr_trace_format *at = hr_trace_formats(); at->name; at++) print_entry(at->name, at->summary);
 }
 
-static enum hr_status list_fields(const struct list_args *args, struct hr_error *error) {
-  (void)args;
-  (void)error;
+static void list_fields(void) {
   for (const struct hr_trace_field *at = hr_trace_fields(); at->name; at++) {
     print_name(at->name);
     printf("column %s%s\n", at->column, at->must_exist ? ", required" : "");
   }
-  return HR_OK;
 }
 
-static enum hr_status list_findings(const struct list_args *args, struct hr_error *error) {
-  (void)args;
-  (void)error;
+static void list_findings(void) {
   for (int code = 0; code < HR_N_FINDINGS; code++) {
     const char *meaning = hr_finding_meaning((enum hr_finding_code)code);
-    print_name(hr_finding_name((enum hr_finding_code)code));
-    print_wrapped(stdout, meaning ? meaning : "(for information)", NAME_COLUMN, NAME_COLUMN);
+    print_entry(hr_finding_name((enum hr_finding_code)code), meaning ? meaning : "(for information)");
   }
-  return HR_OK;
 }
 
 /* ---- Metrics ---------------------------------------------------------------------------------------- */
@@ -789,28 +661,66 @@ enum list_filter {
   OF_KEYS = 64
 };
 
+#define COUNT_AT(member) offsetof(struct hr_catalog, member)
+
+/* A list is printed by `print`, `show`, `print_row` or list_keys. */
 static const struct list_list {
   const char *name;
-  enum hr_status (*print)(const struct list_args *args, struct hr_error *error); /* NULL: see `filters` */
-  unsigned filters; /* the options that apply; OF_CATALOG: list_catalog prints it; OF_KEYS: list_keys prints it */
-} lists[] = {{"policies", list_policies, 0},
-             {"placements", list_placements, 0},
-             {"formats", list_formats, 0},
-             {"fields", list_fields, 0},
-             {"findings", list_findings, 0},
-             {"metrics", list_metrics, BY_PATH},
-             {"scenarios", list_scenarios, 0},
-             {"keys", NULL, OF_KEYS},
-             {"gpus", NULL, OF_CATALOG | BY_GPU},
-             {"gpu-names", NULL, OF_CATALOG | BY_GPU},
-             {"mig-profiles", NULL, OF_CATALOG | BY_GPU},
-             {"network-speeds", NULL, OF_CATALOG},
-             {"region-links", NULL, OF_CATALOG},
-             {"instances", NULL, OF_CATALOG | BY_PROVIDER | BY_GPU},
-             {"prices", NULL, OF_CATALOG | BY_PROVIDER | BY_REGION | BY_GPU | BY_DATE},
-             {"discounts", NULL, OF_CATALOG | BY_PROVIDER | BY_DATE},
-             {"spot-presets", NULL, OF_CATALOG | BY_PROVIDER | BY_REGION | BY_GPU}};
+  unsigned filters; /* the options that apply, and which data the list needs */
+  /* prints the list; if print_row is set: checks options */
+  enum hr_status (*print)(const struct list_args *args, struct hr_error *error);
+  /* of a table of the catalogue: the function that prints a row if the options select it; the line above the rows; and
+     the offset of the number of rows in struct hr_catalog */
+  void (*print_row)(const struct list_args *args, size_t row);
+  const char *head;
+  size_t count_at;
+  void (*show)(void); /* prints a list to which no options apply */
+} lists[] = {
+    {"policies", 0, list_policies},
+    {"placements", 0, .show = list_placements},
+    {"formats", 0, .show = list_formats},
+    {"fields", 0, .show = list_fields},
+    {"findings", 0, .show = list_findings},
+    {"metrics", BY_PATH, list_metrics},
+    {"scenarios", 0, list_scenarios},
+    {"keys", OF_KEYS},
+    {"gpus", OF_CATALOG | BY_GPU, NULL, print_gpu,
+     "gpu        mem_gb gb_per_s   fp16_tflops  tdp_w idle_w   nvlink  mig  figures", COUNT_AT(n_gpus)},
+    {"gpu-names", OF_CATALOG | BY_GPU, NULL, print_gpu_name, "name                gpu         figures",
+     COUNT_AT(n_gpu_names)},
+    {"mig-profiles", OF_CATALOG | BY_GPU, check_mig, print_mig_profile,
+     "gpu       profile      compute   mem  mem_mib  sms  max  starts         figures", COUNT_AT(n_mig_profiles)},
+    {"network-speeds", OF_CATALOG, NULL, print_network_speed,
+     "model               network        gpus    speed  figures", COUNT_AT(n_network_speeds)},
+    {"region-links", OF_CATALOG, NULL, print_region_link,
+     "from                    to                        Gbit/s   RTT ms     $/GB  figures", COUNT_AT(n_region_links)},
+    {"instances", OF_CATALOG | BY_PROVIDER | BY_GPU, NULL, print_instance,
+     "provider   instance                  gpu      gpus vcpus mem_gib nvme_gb figures", COUNT_AT(n_instances)},
+    {"prices", OF_CATALOG | BY_PROVIDER | BY_REGION | BY_GPU | BY_DATE, list_prices},
+    {"discounts", OF_CATALOG | BY_PROVIDER | BY_DATE, list_discounts},
+    {"spot-presets", OF_CATALOG | BY_PROVIDER | BY_REGION | BY_GPU, NULL, print_spot_preset,
+     "preset             provider gpu      region     model       per_node_h  figures", COUNT_AT(n_spot_presets)}};
 enum { N_LISTS = sizeof lists / sizeof *lists };
+
+/* Prints a list of the catalogue. Returns HR_BAD_INPUT for an unknown provider, region or GPU type, or an invalid
+   date. */
+static enum hr_status list_catalog(const struct list_list *list, const struct list_args *args, struct hr_error *error) {
+  struct list_args with_catalog = *args;
+  struct hr_catalog *catalog;
+  enum hr_status status = hr_catalog_load(NULL, &catalog, error);
+  if (status != HR_OK) return status;
+  with_catalog.catalog = catalog;
+  status = check_args(catalog, args, error);
+  if (status == HR_OK && list->print) status = list->print(&with_catalog, error);
+  if (status == HR_OK && list->head) {
+    size_t count;
+    memcpy(&count, (const char *)catalog + list->count_at, sizeof count);
+    puts(list->head);
+    for (size_t i = 0; i < count; i++) list->print_row(&with_catalog, i);
+  }
+  hr_catalog_destroy(catalog);
+  return status;
+}
 
 static enum hr_status print_list(const struct list_list *list, const struct list_args *args, const char *path,
                                  struct hr_error *error) {
@@ -829,8 +739,12 @@ static enum hr_status print_list(const struct list_list *list, const struct list
       return hr_fail(error, HR_BAD_INPUT, "option '--%s' cannot be used with 'list %s'", set[i].name, list->name);
   if (path && !(list->filters & OF_KEYS))
     return hr_fail(error, HR_BAD_INPUT, "list: unexpected argument '%.60s'", path);
+  if (list->show) {
+    list->show();
+    return HR_OK;
+  }
   if (list->filters & OF_KEYS) return list_keys(path ? path : "", args, error);
-  return list->filters & OF_CATALOG ? list_catalog(list->name, args, error) : list->print(args, error);
+  return list->filters & OF_CATALOG ? list_catalog(list, args, error) : list->print(args, error);
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
@@ -845,8 +759,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 const struct verb verb_list = {
     .name = "list",
     .operands = "WHAT [PATH]",
-    .min_operands = 1,
-    .max_operands = 2,
     .summary = "list policies, placement rules, trace formats, metrics, scenarios, keys, GPU types or prices",
     .details = details,
     .options = options,

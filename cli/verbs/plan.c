@@ -21,38 +21,20 @@ struct plan_args {
 
 #define AT(field) offsetof(struct plan_args, field)
 static const struct option options[] = {
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = AT(json),
-     .value = "FILE",
-     .help = "write the whole answer as JSON ('-': standard output, without the table)"},
-    {.name = "forecast",
-     .kind = OPTION_TEXT,
-     .offset = AT(forecast),
-     .value = "N",
-     .help = "plan for the demand of the next N months, 1 to 18, as forecast by 'headroom forecast', instead of the "
-             "trace; 3mo "
-             "is the same as 3"},
-    {.name = "growth",
-     .kind = OPTION_REAL,
-     .offset = AT(growth),
-     .value = "X",
-     .help = "with --forecast: demand in a year relative to today, instead of the trend fitted to the trace",
-     .min = HR_MIN_FORECAST_GROWTH,
-     .max = HR_MAX_FORECAST_GROWTH},
-    {.name = "exhaustive",
-     .kind = OPTION_FLAG,
-     .offset = AT(exhaustive),
-     .help = "run every candidate as often as a finalist, to verify the search (slow)"},
-    {.name = "brief",
-     .kind = OPTION_FLAG,
-     .offset = AT(brief),
-     .help = "print only the choice and the comparison with the baseline; skip the tests under other conditions"},
-    {.name = "events",
-     .kind = OPTION_TEXT,
-     .offset = AT(events),
-     .value = "FILE",
-     .help = "while the search runs, write its progress and each mix that it ran as lines of JSON, e.g. to a pipe"},
+    {"json", OPTION_TEXT, AT(json), "FILE", "write the whole answer as JSON ('-': standard output, without the table)"},
+    {"forecast", OPTION_TEXT, AT(forecast), "N",
+     "plan for the demand of the next N months, 1 to 18, as forecast by 'headroom forecast', instead of the "
+     "trace; 3mo "
+     "is the same as 3"},
+    {"growth", OPTION_REAL, AT(growth), "X",
+     "with --forecast: demand in a year relative to today, instead of the trend fitted to the trace",
+     HR_MIN_FORECAST_GROWTH, HR_MAX_FORECAST_GROWTH},
+    {"exhaustive", OPTION_FLAG, AT(exhaustive), NULL,
+     "run every candidate as often as a finalist, to verify the search (slow)"},
+    {"brief", OPTION_FLAG, AT(brief), NULL,
+     "print only the choice and the comparison with the baseline; skip the tests under other conditions"},
+    {"events", OPTION_TEXT, AT(events), "FILE",
+     "while the search runs, write its progress and each mix that it ran as lines of JSON, e.g. to a pipe"},
     REPORT_OPTION(AT(page)),
     RANK_THREADS_OPTION(plan_args),
     QUIET_OPTION(plan_args),
@@ -141,8 +123,7 @@ static enum hr_status search(struct plan_state *plan, struct hr_error *error) {
   progress_bar_count(&bar, plan->input.trace->n_jobs, true);
   double begin_s = clock_s();
   status = hr_plan(&config, &plan->plan, error);
-  plan->perf =
-      (struct hr_perf){.load_s = plan->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  plan->perf = input_perf(&plan->input, begin_s);
   progress_bar_stop(&bar);
   if (events.file) fclose(events.file);
   return status;
@@ -207,7 +188,7 @@ static enum hr_status print_results(struct plan_state *plan, struct hr_error *er
     input_print_notes(stderr, &plan->input);
     notes_print(stderr, notes);
     if (wants_table && status == HR_OK) print_next(plan);
-    if (status != HR_OK) hr_fail(error, status, "cannot print the plan: %s", hr_status_meaning(status));
+    printed(status, "plan", error);
   }
   if (status == HR_OK) status = input_require_accepted(&plan->input, &rejections, error);
   if (status != HR_OK || hr_plan_feasible(plan->plan)) return status;
@@ -240,19 +221,13 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   return hr_ranks_leave(&plan.ranks, status, error);
 }
 
-static void set_command(void *args, const struct command *command) {
-  ((struct plan_args *)args)->page.command = *command;
-}
-
 const struct verb verb_plan = {
     .name = "plan",
     .operands = "SCENARIO",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "find what to buy: the cheapest mix of capacity that meets the goals, with confidence intervals",
     .details = details,
     .options = options,
     .args_bytes = sizeof(struct plan_args),
-    .set_command = set_command,
+    .command_at = AT(page.command),
     .on_ranks = true,
     .run = run_verb};

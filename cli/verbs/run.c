@@ -84,7 +84,7 @@ static enum hr_status print_replications(const struct input *input, const struct
       hr_replicates_metric(replicates, "wait_s.p95", &wait, NULL);
       print_next(input, args, wait.mean, 0, 0);
     }
-    if (status != HR_OK) hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
+    printed(status, "table", error);
   }
   return status == HR_OK ? input_require_accepted(input, &rejections, error) : status;
 }
@@ -106,7 +106,7 @@ static enum hr_status run_replications(const struct input *input, const struct r
   progress_bar_count(&bar, input->trace->n_jobs, input->scenario->replications.metric.text != NULL);
   double begin_s = clock_s();
   enum hr_status status = hr_replicate(&config, &replicates, error);
-  const struct hr_perf perf = {.load_s = input->load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  const struct hr_perf perf = input_perf(input, begin_s);
   progress_bar_stop(&bar);
   if (status == HR_OK && leads) status = print_replications(input, args, replicates, &perf, error);
   hr_replicates_destroy(replicates);
@@ -194,7 +194,7 @@ static enum hr_status create_observers(struct streaming *self, struct hr_error *
     self->meter = hr_meter_create(self->input->trace, &scenario->cluster, &scenario->costs);
   }
   bool created = self->streamed && (!has_prices || (self->ledger && self->meter));
-  return created ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return created ? HR_OK : no_memory(error);
 }
 
 static enum hr_status stream_simulate(struct streaming *self, struct hr_error *error) {
@@ -246,7 +246,7 @@ static enum hr_status stream_collect_notes(struct streaming *self, struct hr_err
   if (status == HR_OK) status = hr_replay_input_notes(scenario, &scenario->policy, trace, notes, error);
   if (status == HR_OK) status = hr_series_notes(trace, &scenario->cluster, self->result, notes, error);
   if (status != HR_OK || hr_streamed_notes(self->streamed, notes) == HR_OK) return status;
-  return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return no_memory(error);
 }
 
 static void stream_print_notes(const struct streaming *self) {
@@ -258,16 +258,11 @@ static enum hr_status stream_print_results(const struct streaming *self, double 
   const struct input *input = self->input;
   const struct run_args *args = self->args;
   const struct hr_notes *notes[] = {&input->scenario->notes, &input->trace->notes, &self->notes};
-  const struct hr_run_label label = {.scenario = input->scenario->name,
-                                     .trace = input->trace->source,
-                                     .format = input->trace->format,
-                                     .cluster = &input->scenario->cluster,
-                                     .policy = &input->scenario->policy,
-                                     .seed = input->scenario->seed,
-                                     .notes = notes,
-                                     .n_notes = sizeof notes / sizeof *notes,
-                                     .skipped = input->trace->skipped,
-                                     .n_skipped_reasons = input->trace->n_skipped_reasons};
+  const struct hr_replay_config config = {.scenario = input->scenario,
+                                          .trace = input->trace,
+                                          .policy = &input->scenario->policy,
+                                          .seed = input->scenario->seed};
+  const struct hr_run_label label = run_label(&config, notes, sizeof notes / sizeof *notes);
   const struct hr_perf perf = {.load_s = input->load_s, .sim_s = sim_s, .peak_rss_mib = peak_rss_mib()};
   enum hr_status status =
       args->files.json ? hr_streamed_write_json(args->files.json, &self->figures, &label, &perf, error) : HR_OK;
@@ -280,7 +275,7 @@ static enum hr_status stream_print_results(const struct streaming *self, double 
   status = hr_streamed_print(stdout, &self->figures, &label, &perf, terminal_style());
   if (status == HR_OK) print_next_of_summary(input, args, &self->figures);
   if (status == HR_OK) return input_require_accepted(input, &rejections, error);
-  return hr_fail(error, status, "cannot print the figures: %s", hr_status_meaning(status));
+  return printed(status, "figures", error);
 }
 
 static enum hr_status run_stream(const struct input *input, const struct run_args *args, struct hr_error *error) {
@@ -305,108 +300,52 @@ static enum hr_status run_stream(const struct input *input, const struct run_arg
 #define AT(field) offsetof(struct run_args, field)
 static const struct option options[] = {
     INPUT_OPTIONS(run_args),
-    {.name = "jobs",
-     .kind = OPTION_TEXT,
-     .offset = AT(files.jobs),
-     .value = "FILE",
-     .help = "write one CSV row per job: when and where it ran ('-': standard output)"},
-    {.name = "requests",
-     .kind = OPTION_TEXT,
-     .offset = AT(requests),
-     .value = "FILE",
-     .help = "write one CSV row per request of the scenario's services: when and by which replica it was served"},
-    {.name = "timeline",
-     .kind = OPTION_TEXT,
-     .offset = AT(files.timeline),
-     .value = "FILE",
-     .help = "write a CSV row for each change of the number of waiting jobs, running jobs or allocated GPUs"},
-    {.name = "averages",
-     .kind = OPTION_TEXT,
-     .offset = AT(files.averages),
-     .value = "FILE",
-     .help = "write the means of the timeline over intervals of equal length as JSON, for charts"},
-    {.name = "intervals",
-     .kind = OPTION_WHOLE,
-     .offset = AT(files.intervals),
-     .value = "N",
-     .help = "the number of intervals of --averages (default: 240)",
-     .min = 1,
-     .max = HR_MAX_AVERAGES},
-    {.name = "priorities",
-     .kind = OPTION_TEXT,
-     .offset = AT(files.priorities),
-     .value = "FILE",
-     .help = "write a CSV row for each priority of a waiting job that the policy slurm computes, with the columns of "
-             "sprio"},
-    {.name = "shares",
-     .kind = OPTION_TEXT,
-     .offset = AT(files.shares),
-     .value = "FILE",
-     .help = "write a CSV row per account and user whenever the policy slurm computes fair shares, with the columns of "
-             "sshare"},
-    {.name = "costs",
-     .kind = OPTION_TEXT,
-     .offset = AT(files.costs),
-     .value = "FILE",
-     .help = "write a CSV row per tenant, market and GPU type with GPU hours and dollars, and rows for idle and shared "
-             "costs"},
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = AT(files.json),
-     .value = "FILE",
-     .help = "write the summary as JSON ('-': standard output, without the table)"},
-    {.name = "md",
-     .kind = OPTION_TEXT,
-     .offset = AT(files.md),
-     .value = "FILE",
-     .help = "write the summary as Markdown ('-': standard output, without the table)"},
-    {.name = "perfetto",
-     .kind = OPTION_TEXT,
-     .offset = AT(files.perfetto),
-     .value = "FILE",
-     .help = "write the run as a trace for Perfetto (ui.perfetto.dev): nodes as tracks, jobs as slices"},
-    {.name = "openmetrics",
-     .kind = OPTION_TEXT,
-     .offset = AT(files.openmetrics.file),
-     .value = "FILE",
-     .help =
-         "write metrics for Prometheus and Grafana (OpenMetrics text), named as by dcgm-exporter, Kueue and a Slurm "
-         "exporter"},
-    {.name = "openmetrics-step",
-     .kind = OPTION_TEXT,
-     .offset = AT(files.openmetrics.step),
-     .value = "TIME",
-     .help = "time between samples, e.g. 30s, 5min, 2h (default: 5min, or more for long runs)"},
-    {.name = "openmetrics-by",
-     .kind = OPTION_TEXT,
-     .offset = AT(files.openmetrics.by),
-     .value = "PLACE",
-     .help = "one series of GPU metrics per node (default), gpu or pool"},
+    {"jobs", OPTION_TEXT, AT(files.jobs), "FILE",
+     "write one CSV row per job: when and where it ran ('-': standard output)"},
+    {"requests", OPTION_TEXT, AT(requests), "FILE",
+     "write one CSV row per request of the scenario's services: when and by which replica it was served"},
+    {"timeline", OPTION_TEXT, AT(files.timeline), "FILE",
+     "write a CSV row for each change of the number of waiting jobs, running jobs or allocated GPUs"},
+    {"averages", OPTION_TEXT, AT(files.averages), "FILE",
+     "write the means of the timeline over intervals of equal length as JSON, for charts"},
+    {"intervals", OPTION_WHOLE, AT(files.intervals), "N", "the number of intervals of --averages (default: 240)", 1,
+     HR_MAX_AVERAGES},
+    {"priorities", OPTION_TEXT, AT(files.priorities), "FILE",
+     "write a CSV row for each priority of a waiting job that the policy slurm computes, with the columns of "
+     "sprio"},
+    {"shares", OPTION_TEXT, AT(files.shares), "FILE",
+     "write a CSV row per account and user whenever the policy slurm computes fair shares, with the columns of "
+     "sshare"},
+    {"costs", OPTION_TEXT, AT(files.costs), "FILE",
+     "write a CSV row per tenant, market and GPU type with GPU hours and dollars, and rows for idle and shared "
+     "costs"},
+    {"json", OPTION_TEXT, AT(files.json), "FILE",
+     "write the summary as JSON ('-': standard output, without the table)"},
+    {"md", OPTION_TEXT, AT(files.md), "FILE",
+     "write the summary as Markdown ('-': standard output, without the table)"},
+    {"perfetto", OPTION_TEXT, AT(files.perfetto), "FILE",
+     "write the run as a trace for Perfetto (ui.perfetto.dev): nodes as tracks, jobs as slices"},
+    {"openmetrics", OPTION_TEXT, AT(files.openmetrics.file), "FILE",
+     "write metrics for Prometheus and Grafana (OpenMetrics text), named as by dcgm-exporter, Kueue and a Slurm "
+     "exporter"},
+    {"openmetrics-step", OPTION_TEXT, AT(files.openmetrics.step), "TIME",
+     "time between samples, e.g. 30s, 5min, 2h (default: 5min, or more for long runs)"},
+    {"openmetrics-by", OPTION_TEXT, AT(files.openmetrics.by), "PLACE",
+     "one series of GPU metrics per node (default), gpu or pool"},
     REPORT_OPTION(AT(files.page)),
     BASELINE_OPTION(AT(files.page)),
-    {.name = "replications",
-     .kind = OPTION_TEXT,
-     .offset = AT(input) + offsetof(struct input_args, replications),
-     .value = "N",
-     .help = "run N times with different random events, and print each metric with its confidence interval; or until a "
-             "precision is reached: "
-             "{\"metric\":\"wait_s.p95\", \"relative\":0.05, \"confidence\":0.95, \"max\":200}"},
-    {.name = "threads",
-     .kind = OPTION_WHOLE,
-     .offset = AT(threads),
-     .value = "N",
-     .help = "number of parallel replications (default: number of processors; under mpirun per rank, default: 1); does "
-             "not change results",
-     .min = 1,
-     .max = HR_MAX_THREADS},
-    {.name = "check",
-     .kind = OPTION_FLAG,
-     .offset = AT(check),
-     .help = "verify the engine's whole state during the run (slow); does not change results"},
-    {.name = "stream",
-     .kind = OPTION_FLAG,
-     .offset = AT(stream),
-     .help = "discard finished jobs (bounded memory): replays a sorted trace of any length, and reports fewer metrics"},
+    {"replications", OPTION_TEXT, AT(input) + offsetof(struct input_args, replications), "N",
+     "run N times with different random events, and print each metric with its confidence interval; or until a "
+     "precision is reached: "
+     "{\"metric\":\"wait_s.p95\", \"relative\":0.05, \"confidence\":0.95, \"max\":200}"},
+    {"threads", OPTION_WHOLE, AT(threads), "N",
+     "number of parallel replications (default: number of processors; under mpirun per rank, default: 1); does "
+     "not change results",
+     1, HR_MAX_THREADS},
+    {"check", OPTION_FLAG, AT(check), NULL,
+     "verify the engine's whole state during the run (slow); does not change results"},
+    {"stream", OPTION_FLAG, AT(stream), NULL,
+     "discard finished jobs (bounded memory): replays a sorted trace of any length, and reports fewer metrics"},
     QUIET_OPTION(run_args),
     {0}};
 
@@ -441,7 +380,7 @@ static bool wants_table(const struct run_args *args) {
 
 static enum hr_status add_timeline(struct run_state *run, struct hr_error *error) {
   run->timeline = hr_timeline_summary_create();
-  if (!run->timeline) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!run->timeline) return no_memory(error);
   return hr_replay_add(&run->replay, hr_timeline_summary_observer(run->timeline), error);
 }
 
@@ -478,19 +417,9 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
   const struct hr_scenario *scenario = run->input.scenario;
   const struct hr_trace *trace = run->input.trace;
   const struct hr_notes *notes[] = {&scenario->notes, &trace->notes, &run->replay.notes};
-  struct hr_run_label label = {.scenario = scenario->name,
-                               .trace = trace->source,
-                               .format = trace->format,
-                               .cluster = &scenario->cluster,
-                               .policy = &scenario->policy,
-                               .seed = scenario->seed,
-                               .notes = notes,
-                               .n_notes = sizeof notes / sizeof *notes,
-                               .skipped = trace->skipped,
-                               .n_skipped_reasons = trace->n_skipped_reasons,
-                               .alerts = run->replay.alerts,
-                               .clock_us = hr_trace_clock_us(trace),
-                               .timeline = run->timeline};
+  struct hr_run_label label = run_label(&run->replay.config, notes, sizeof notes / sizeof *notes);
+  label.alerts = run->replay.alerts;
+  label.timeline = run->timeline;
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();
   enum hr_status status = run_files_write(&run->files, &run->replay, &label, &run->perf, error);
@@ -504,7 +433,7 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
   print_services(&run->replay, wants_table(run->args));
   if (wants_table(run->args) && trace->n_jobs) {
     status = hr_summary_print(stdout, run->replay.summary, &label, &run->perf, terminal_style());
-    if (status != HR_OK) return hr_fail(error, status, "cannot print the summary: %s", hr_status_meaning(status));
+    if (printed(status, "summary", error) != HR_OK) return status;
     print_next_of_summary(&run->input, run->args, run->replay.summary);
   }
   if (status == HR_OK) status = input_require_accepted(&run->input, &rejections, error);
@@ -626,31 +555,21 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   return hr_ranks_leave(&run.ranks, status, error);
 }
 
-static void set_command(void *args, const struct command *command) {
-  ((struct run_args *)args)->files.page.command = *command;
-}
-
 const struct verb verb_run = {.name = "run",
                               .operands = "SCENARIO",
-                              .min_operands = 1,
-                              .max_operands = 1,
                               .summary = "replay a trace on a scenario's cluster and print the main metrics",
                               .details = details,
                               .options = options,
                               .args_bytes = sizeof(struct run_args),
-                              .set_command = set_command,
+                              .command_at = AT(files.page.command),
                               .on_ranks = true,
                               .run = run_verb};
 
 /* ---- report ----------------------------------------------------------------------------------------- */
 
 static const struct option report_options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_TEXT,
-     .offset = AT(files.page.report),
-     .value = "FILE",
-     .help = "the HTML file (default: report.html in the current folder; '-': standard output)"},
+    {"output", OPTION_TEXT, AT(files.page.report), "FILE",
+     "the HTML file (default: report.html in the current folder; '-': standard output)", .letter = 'o'},
     BASELINE_OPTION(AT(files.page)),
     QUIET_OPTION(run_args),
     INPUT_OPTIONS(run_args),
@@ -689,12 +608,10 @@ static enum hr_status run_report(const void *args, const struct words *operands,
 
 const struct verb verb_report = {.name = "report",
                                  .operands = "SCENARIO",
-                                 .min_operands = 1,
-                                 .max_operands = 1,
                                  .summary = "replay a trace like 'run' and write an HTML report",
                                  .details = report_details,
                                  .options = report_options,
                                  .args_bytes = sizeof(struct run_args),
                                  .set_defaults = set_report_defaults,
-                                 .set_command = set_command,
+                                 .command_at = AT(files.page.command),
                                  .run = run_report};

@@ -10,71 +10,30 @@
 #include <unistd.h>
 
 struct serve_args {
-  struct command command;
   const char *listen, *token_file;
   uint64_t port, workers, max_upload, max_memory, max_seconds, max_plan_seconds; /* 0: not set */
   bool open, allow_plugins;
+  struct command command;
 };
 
 #define AT(field) offsetof(struct serve_args, field)
 static const struct option options[] = {
-    {.name = "port",
-     .kind = OPTION_WHOLE,
-     .offset = AT(port),
-     .value = "N",
-     .help = "the port of the address (default: a free one)",
-     .min = 1,
-     .max = 65535},
-    {.name = "open", .kind = OPTION_FLAG, .offset = AT(open), .help = "open the page in the browser"},
-    {.name = "listen",
-     .kind = OPTION_TEXT,
-     .offset = AT(listen),
-     .value = "ADDRESS",
-     .help = "listen on this address of the machine, so that other machines can connect; needs --token-file"},
-    {.name = "token-file",
-     .kind = OPTION_TEXT,
-     .offset = AT(token_file),
-     .value = "FILE",
-     .help = "read the token from a file that only its owner may read (default: a random token)"},
-    {.name = "allow-plugins",
-     .kind = OPTION_FLAG,
-     .offset = AT(allow_plugins),
-     .help = "let scenarios name policies in shared objects below DIR or elsewhere, which can do anything"},
-    {.name = "workers",
-     .kind = OPTION_WHOLE,
-     .offset = AT(workers),
-     .value = "N",
-     .help = "requests that run at the same time; others wait (default: number of processors)",
-     .min = 1,
-     .max = 64},
-    {.name = "max-upload",
-     .kind = OPTION_WHOLE,
-     .offset = AT(max_upload),
-     .value = "MIB",
-     .help = "the largest trace that can be uploaded (default: 512)",
-     .min = 1,
-     .max = 1 << 20},
-    {.name = "max-memory",
-     .kind = OPTION_WHOLE,
-     .offset = AT(max_memory),
-     .value = "MIB",
-     .help = "the memory of a request (default: 2048)",
-     .min = 64,
-     .max = 1 << 20},
-    {.name = "max-seconds",
-     .kind = OPTION_WHOLE,
-     .offset = AT(max_seconds),
-     .value = "S",
-     .help = "the time of a request that is not a plan (default: 60)",
-     .min = 1,
-     .max = 86400},
-    {.name = "max-plan-seconds",
-     .kind = OPTION_WHOLE,
-     .offset = AT(max_plan_seconds),
-     .value = "S",
-     .help = "the time of a plan (default: 3600)",
-     .min = 1,
-     .max = 86400},
+    {"port", OPTION_WHOLE, AT(port), "N", "the port of the address (default: a free one)", 1, 65535},
+    {"open", OPTION_FLAG, AT(open), NULL, "open the page in the browser"},
+    {"listen", OPTION_TEXT, AT(listen), "ADDRESS",
+     "listen on this address of the machine, so that other machines can connect; needs --token-file"},
+    {"token-file", OPTION_TEXT, AT(token_file), "FILE",
+     "read the token from a file that only its owner may read (default: a random token)"},
+    {"allow-plugins", OPTION_FLAG, AT(allow_plugins), NULL,
+     "let scenarios name policies in shared objects below DIR or elsewhere, which can do anything"},
+    {"workers", OPTION_WHOLE, AT(workers), "N",
+     "requests that run at the same time; others wait (default: number of processors)", 1, 64},
+    {"max-upload", OPTION_WHOLE, AT(max_upload), "MIB", "the largest trace that can be uploaded (default: 512)", 1,
+     1 << 20},
+    {"max-memory", OPTION_WHOLE, AT(max_memory), "MIB", "the memory of a request (default: 2048)", 64, 1 << 20},
+    {"max-seconds", OPTION_WHOLE, AT(max_seconds), "S", "the time of a request that is not a plan (default: 60)", 1,
+     86400},
+    {"max-plan-seconds", OPTION_WHOLE, AT(max_plan_seconds), "S", "the time of a plan (default: 3600)", 1, 86400},
     {0}};
 
 static const char details[] = "The server prints an address with a random token. Only programs on this\n"
@@ -131,16 +90,11 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   return status;
 }
 
-static void set_command(void *args, const struct command *command) {
-  ((struct serve_args *)args)->command = *command;
-}
-
 const struct verb verb_serve = {.name = "serve",
                                 .operands = "[DIR]",
-                                .max_operands = 1,
                                 .summary = "plan in the browser: a local server with a page and an HTTP interface",
                                 .details = details,
                                 .options = options,
                                 .args_bytes = sizeof(struct serve_args),
-                                .set_command = set_command,
+                                .command_at = AT(command),
                                 .run = run_verb};

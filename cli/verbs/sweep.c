@@ -19,29 +19,15 @@ struct sweep_args {
 
 #define AT(field) offsetof(struct sweep_args, field)
 static const struct option sweep_options[] = {
-    {.name = "db",
-     .kind = OPTION_TEXT,
-     .offset = AT(db),
-     .value = "FILE",
-     .help = "the SQLite file to create or resume (default: the grid's name with .sqlite, in the current folder)"},
-    {.name = "csv",
-     .kind = OPTION_TEXT,
-     .offset = AT(csv),
-     .value = "FILE",
-     .help = "also write the file's runs as CSV ('-': standard output, without the table)"},
+    {"db", OPTION_TEXT, AT(db), "FILE",
+     "the SQLite file to create or resume (default: the grid's name with .sqlite, in the current folder)"},
+    {"csv", OPTION_TEXT, AT(csv), "FILE",
+     "also write the file's runs as CSV ('-': standard output, without the table)"},
     RANK_THREADS_OPTION(sweep_args),
-    {.name = "shard",
-     .kind = OPTION_TEXT,
-     .offset = AT(shard),
-     .value = "I/N",
-     .help = "run only the I-th of N parts, with I from 1 to N; 'headroom merge' merges the files"},
-    {.name = "max-runs",
-     .kind = OPTION_WHOLE,
-     .offset = AT(max_runs),
-     .value = "N",
-     .help = "refuse a grid with more runs than this (replaces 'max_runs' of the grid)",
-     .min = 1,
-     .max = 1e9},
+    {"shard", OPTION_TEXT, AT(shard), "I/N",
+     "run only the I-th of N parts, with I from 1 to N; 'headroom merge' merges the files"},
+    {"max-runs", OPTION_WHOLE, AT(max_runs), "N",
+     "refuse a grid with more runs than this (replaces 'max_runs' of the grid)", 1, 1e9},
     REPORT_OPTION(AT(page)),
     QUIET_OPTION(sweep_args),
     {0}};
@@ -125,7 +111,7 @@ static enum hr_status prepare_outputs(const struct sweep_args *args, const char 
                                       struct page *page, struct hr_error *error) {
   const struct output outputs[] = {{"db", file}, {"csv", args->csv}, {"report", args->page.report}};
   enum hr_status status = page_prepare(page, &args->page, error);
-  if (status == HR_OK) status = outputs_check(outputs, sizeof outputs / sizeof *outputs, &grid, 1, error);
+  if (status == HR_OK) status = outputs_check(outputs, sizeof outputs / sizeof *outputs, &grid, 1, NULL, error);
   if (status == HR_OK && is_stdout(file))
     status = hr_fail(error, HR_BAD_INPUT, "--db -: expected a file, not standard output");
   return status;
@@ -162,25 +148,19 @@ static enum hr_status run_sweep(const void *untyped, const struct words *operand
   const struct command *command = &args->page.command;
   struct hr_ranks ranks;
   enum hr_status status = ranks_start(&ranks, command->count, command->words, error);
-  if (status == HR_OK && !args->db && !generated) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK && !args->db && !generated) status = no_memory(error);
   if (status == HR_OK) status = sweep_into(args, operands->at[0], args->db ? args->db : generated, &ranks, error);
   free(generated);
   return hr_ranks_leave(&ranks, status, error);
 }
 
-static void set_command(void *args, const struct command *command) {
-  ((struct sweep_args *)args)->page.command = *command;
-}
-
 const struct verb verb_sweep = {.name = "sweep",
                                 .operands = "GRID",
-                                .min_operands = 1,
-                                .max_operands = 1,
                                 .summary = "run a scenario with many settings and store the results in a SQLite file",
                                 .details = sweep_details,
                                 .options = sweep_options,
                                 .args_bytes = sizeof(struct sweep_args),
-                                .set_command = set_command,
+                                .command_at = AT(page.command),
                                 .on_ranks = true,
                                 .run = run_sweep};
 
@@ -192,16 +172,10 @@ struct merge_args {
 };
 
 static const struct option merge_options[] = {
-    {.name = "csv",
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct merge_args, csv),
-     .value = "FILE",
-     .help = "also write the new file's runs as CSV ('-': standard output, without the table)"},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .offset = offsetof(struct merge_args, quiet),
-     .help = "print no table; errors are still printed"},
+    {"csv", OPTION_TEXT, offsetof(struct merge_args, csv), "FILE",
+     "also write the new file's runs as CSV ('-': standard output, without the table)"},
+    {"quiet", OPTION_FLAG, offsetof(struct merge_args, quiet), NULL, "print no table; errors are still printed",
+     .letter = 'q'},
     {0}};
 
 static const char merge_details[] = "Merges files of the same sweep. OUT is created, or replaced if it is the file of\n"
@@ -219,7 +193,7 @@ static enum hr_status run_merge(const void *untyped, const struct words *operand
   const struct output outputs[] = {{"csv", args->csv}};
   struct hr_sweep_counts counts;
   enum hr_status status =
-      outputs_check(outputs, sizeof outputs / sizeof *outputs, operands->at, operands->count, error);
+      outputs_check(outputs, sizeof outputs / sizeof *outputs, operands->at, operands->count, NULL, error);
   if (status == HR_OK) status = hr_sweep_merge(file, operands->at + 1, operands->count - 1, &counts, error);
   if (status == HR_OK) status = print_results(NULL, file, args->csv, args->quiet, &counts, error);
   if (status == HR_OK && counts.missing)
@@ -231,8 +205,6 @@ static enum hr_status run_merge(const void *untyped, const struct words *operand
 
 const struct verb verb_merge = {.name = "merge",
                                 .operands = "OUT SHARD...",
-                                .min_operands = 2,
-                                .max_operands = SIZE_MAX,
                                 .summary = "merge the files of a sweep's shards into one",
                                 .details = merge_details,
                                 .options = merge_options,

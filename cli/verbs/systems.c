@@ -16,22 +16,17 @@ struct conform_args {
   const char *json; /* NULL: none */
 };
 
-static const struct option conform_options[] = {
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct conform_args, json),
-     .value = "FILE",
-     .help = "write the result as JSON; - for standard output, instead of text"},
-    {0}};
+static const struct option conform_options[] = {{"json", OPTION_TEXT, offsetof(struct conform_args, json), "FILE",
+                                                 "write the result as JSON; - for standard output, instead of text"},
+                                                {0}};
 
 static enum hr_status run_conform(const void *args, const struct words *operands, struct hr_error *error) {
   const struct conform_args *conform = args;
   const char *system = operands->at[0];
-  bool known = false;
-  for (size_t i = 0; hr_conform_systems[i]; i++) known |= strcmp(hr_conform_systems[i], system) == 0;
-  if (!known) return unknown_word("system", system, hr_conform_systems, error);
   const struct output output = {"json", conform->json};
-  enum hr_status status = outputs_check(&output, conform->json != NULL, operands->at + 1, operands->count - 1, error);
+  unsigned place;
+  enum hr_status status = find_word("system", system, hr_conform_systems, &place, error);
+  if (status == HR_OK) status = outputs_check(&output, 1, operands->at + 1, operands->count - 1, NULL, error);
   if (status != HR_OK) return status;
   struct hr_conform_report report;
   status = hr_conform_run(system, operands->at + 1, operands->count - 1, &report, error);
@@ -47,8 +42,6 @@ static enum hr_status run_conform(const void *args, const struct words *operands
 const struct verb verb_conform = {
     .name = "conform",
     .operands = "SYSTEM FILE...",
-    .min_operands = 2,
-    .max_operands = SIZE_MAX,
     .summary = "check the model of another scheduler with test vectors",
     .details = "SYSTEM is kueue, kai, volcano, kubernetes, slurm, autoscalers or clusters.\n"
                "The last line has counts. The exit code is 1 if a case failed.\n",
@@ -63,24 +56,20 @@ struct import_args {
   const char *output; /* NULL: not set */
 };
 
-static const struct option import_options[] = {{.name = "output",
-                                                .letter = 'o',
-                                                .kind = OPTION_TEXT,
-                                                .offset = offsetof(struct import_args, output),
-                                                .value = "FILE",
-                                                .help = "the scenario to write; - for standard output"},
+static const struct option import_options[] = {{"output", OPTION_TEXT, offsetof(struct import_args, output), "FILE",
+                                                "the scenario to write; - for standard output", .letter = 'o'},
                                                {0}};
 
 static enum hr_status run_import(const void *args, const struct words *operands, struct hr_error *error) {
   const struct import_args *import = args;
   const char *system = operands->at[0];
-  bool known = false;
-  for (size_t i = 0; hr_import_systems[i]; i++) known |= strcmp(hr_import_systems[i], system) == 0;
-  if (!known) return unknown_word("system", system, hr_import_systems, error);
+  unsigned place;
+  enum hr_status status = find_word("system", system, hr_import_systems, &place, error);
+  if (status != HR_OK) return status;
   if (!import->output)
     return hr_fail(error, HR_BAD_INPUT, "import: option '-o' is missing: '-o FILE' names the scenario to write");
   const struct output output = {"output", import->output};
-  enum hr_status status = outputs_check(&output, 1, operands->at + 1, operands->count - 1, error);
+  status = outputs_check(&output, 1, operands->at + 1, operands->count - 1, NULL, error);
   if (status != HR_OK) return status;
   struct hr_notes notes = {0};
   status = hr_import(system, operands->at + 1, operands->count - 1, import->output, &notes, error);
@@ -96,8 +85,6 @@ static enum hr_status run_import(const void *args, const struct words *operands,
 const struct verb verb_import = {
     .name = "import",
     .operands = "SYSTEM FILE...",
-    .min_operands = 2,
-    .max_operands = SIZE_MAX,
     .summary = "write a scenario from the configuration of another scheduler",
     .details = "SYSTEM is one of\n"
                "  kueue    FILE: Kubernetes objects as YAML or JSON, such as the output of\n"
@@ -123,24 +110,18 @@ struct fit_args {
   const char *system, *json; /* NULL: all systems; none */
 };
 
-static const struct option fit_options[] = {{.name = "system",
-                                             .kind = OPTION_TEXT,
-                                             .offset = offsetof(struct fit_args, system),
-                                             .value = "ID",
-                                             .help = "only this system of the log"},
-                                            {.name = "json",
-                                             .kind = OPTION_TEXT,
-                                             .offset = offsetof(struct fit_args, json),
-                                             .value = "FILE",
-                                             .help = "write the fits as JSON; - for standard output, instead of text"},
-                                            {0}};
+static const struct option fit_options[] = {
+    {"system", OPTION_TEXT, offsetof(struct fit_args, system), "ID", "only this system of the log"},
+    {"json", OPTION_TEXT, offsetof(struct fit_args, json), "FILE",
+     "write the fits as JSON; - for standard output, instead of text"},
+    {0}};
 
 static enum hr_status fit_failures(const void *untyped, const struct words *operands, struct hr_error *error) {
   const struct fit_args *args = untyped;
   const char *path = operands->at[0];
   const struct output output = {"json", args->json};
   struct hr_failure_log log = {0};
-  enum hr_status status = outputs_check(&output, 1, &path, 1, error);
+  enum hr_status status = outputs_check(&output, 1, &path, 1, NULL, error);
   if (status == HR_OK) status = hr_failure_log_read(path, &log, error);
   if (status == HR_OK && args->json) status = hr_failure_fits_write_json(args->json, path, &log, args->system, error);
   if (status == HR_OK && !is_stdout(args->json))
@@ -152,8 +133,6 @@ static enum hr_status fit_failures(const void *untyped, const struct words *oper
 static const struct verb verb_fit_failures = {
     .name = "fit failures",
     .operands = "LOG",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "fit distributions to the times between failures and the repairs of a log",
     .details = "Distributions: exponential, Weibull, log-normal and gamma, by maximum likelihood.\n"
                "docs/reference/failures.md describes the formats of logs and each figure.\n"

@@ -17,19 +17,10 @@ struct tco_args {
 
 #define AT(field) offsetof(struct tco_args, field)
 static const struct option options[] = {
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = AT(json),
-     .value = "FILE",
-     .help = "write everything as JSON ('-': standard output, without the table)"},
+    {"json", OPTION_TEXT, AT(json), "FILE", "write everything as JSON ('-': standard output, without the table)"},
     REPORT_OPTION(AT(page)),
-    {.name = "replications",
-     .kind = OPTION_WHOLE,
-     .offset = AT(replications),
-     .value = "N",
-     .help = "runs of each option that has random events (default: the scenario's number, else 10)",
-     .min = 1,
-     .max = HR_MAX_REPLICATIONS},
+    {"replications", OPTION_WHOLE, AT(replications), "N",
+     "runs of each option that has random events (default: the scenario's number, else 10)", 1, HR_MAX_REPLICATIONS},
     THREADS_OPTION(tco_args),
     QUIET_OPTION(tco_args),
     INPUT_OPTIONS(tco_args),
@@ -96,7 +87,7 @@ static enum hr_status print_results(struct tco_state *state, struct hr_error *er
                                                 .facts = next_facts_of(&state->input),
                                                 .path = state->input.scenario->path,
                                                 .input = &args->input});
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
+  return printed(status, "table", error);
 }
 
 static enum hr_status run_all(struct tco_state *state, const char *path, struct hr_error *error) {
@@ -120,17 +111,11 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   return status;
 }
 
-static void set_command(void *args, const struct command *command) {
-  ((struct tco_args *)args)->page.command = *command;
-}
-
 const struct verb verb_tco = {.name = "tco",
                               .operands = "SCENARIO",
-                              .min_operands = 1,
-                              .max_operands = 1,
                               .summary = "compare the cost of owned and rented capacity over years",
                               .details = details,
                               .options = options,
                               .args_bytes = sizeof(struct tco_args),
-                              .set_command = set_command,
+                              .command_at = AT(page.command),
                               .run = run_verb};

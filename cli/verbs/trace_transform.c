@@ -39,23 +39,21 @@ struct transform {
 #define TRANSFORM_OPTION(field) offsetof(struct transform_args, field)
 
 #define TRANSFORM_OPTIONS                                                                                              \
-  {.name = "output",                                                                                                   \
-   .letter = 'o',                                                                                                      \
-   .kind = OPTION_TEXT,                                                                                                \
-   .offset = TRANSFORM_OPTION(output),                                                                                 \
-   .value = "FILE",                                                                                                    \
-   .help = "output file: its name ends in .csv, .swf or .hrt (packed); .csv and .swf are compressed if .gz or .zst "   \
-           "follows (default: CSV on standard output)"},                                                               \
-      {.name = "json",                                                                                                 \
-       .kind = OPTION_TEXT,                                                                                            \
-       .offset = TRANSFORM_OPTION(json),                                                                               \
-       .value = "FILE",                                                                                                \
-       .help = "write a report as JSON: jobs, GPU hours, losses ('-': standard output)"},                              \
-      {.name = "quiet",                                                                                                \
-       .letter = 'q',                                                                                                  \
-       .kind = OPTION_FLAG,                                                                                            \
-       .offset = TRANSFORM_OPTION(quiet),                                                                              \
-       .help = "print no report and no notes; errors are still printed"},                                              \
+  {"output",                                                                                                           \
+   OPTION_TEXT,                                                                                                        \
+   TRANSFORM_OPTION(output),                                                                                           \
+   "FILE",                                                                                                             \
+   "output file: its name ends in .csv, .swf or .hrt (packed); .csv and .swf are compressed if .gz or .zst "           \
+   "follows (default: CSV on standard output)",                                                                        \
+   .letter = 'o'},                                                                                                     \
+      {"json", OPTION_TEXT, TRANSFORM_OPTION(json), "FILE",                                                            \
+       "write a report as JSON: jobs, GPU hours, losses ('-': standard output)"},                                      \
+      {"quiet",                                                                                                        \
+       OPTION_FLAG,                                                                                                    \
+       TRANSFORM_OPTION(quiet),                                                                                        \
+       NULL,                                                                                                           \
+       "print no report and no notes; errors are still printed",                                                       \
+       .letter = 'q'},                                                                                                 \
       TRACE_OPTIONS(transform_args)
 
 static const char *output_of(const struct transform *transform) {
@@ -65,10 +63,10 @@ static const char *output_of(const struct transform *transform) {
 static enum hr_status check_outputs(const struct transform *transform, struct hr_error *error) {
   const struct output outputs[] = {{"output", output_of(transform)}, {"json", transform->args->json}};
   const size_t n_outputs = sizeof outputs / sizeof *outputs;
-  enum hr_status status = outputs_check(outputs, n_outputs, transform->paths->at, transform->paths->count, error);
-  if (status == HR_OK) status = outputs_spare_params(outputs, n_outputs, transform->args->input.format, error);
+  enum hr_status status = outputs_check(outputs, n_outputs, transform->paths->at, transform->paths->count,
+                                        transform->args->input.format, error);
   if (status != HR_OK || !transform->also_read) return status;
-  return outputs_check(outputs, n_outputs, &transform->also_read, 1, error);
+  return outputs_check(outputs, n_outputs, &transform->also_read, 1, NULL, error);
 }
 
 static enum hr_status check_inputs(const struct words *paths, struct hr_error *error) {
@@ -78,7 +76,7 @@ static enum hr_status check_inputs(const struct words *paths, struct hr_error *e
                : hr_fail(error, HR_BAD_INPUT, "-: standard input is named %zu times, but can be read only once", n);
 }
 
-/* Checks outputs and format, and reads all traces. The caller must call transform_finish, even after an error. */
+/* Checks outputs and format, and reads all traces. The caller must call transform_end, even after an error. */
 static enum hr_status transform_open(struct transform *transform, struct hr_error *error) {
   const struct transform_args *args = transform->args;
   enum hr_status status = HR_OK;
@@ -87,18 +85,11 @@ static enum hr_status transform_open(struct transform *transform, struct hr_erro
   if (status == HR_OK) status = check_outputs(transform, error);
   if (status != HR_OK) return status;
   transform->traces = calloc(transform->paths->count, sizeof *transform->traces);
-  if (!transform->traces) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!transform->traces) return no_memory(error);
   for (size_t i = 0; status == HR_OK && i < transform->paths->count; i++)
-    status = transform->spooled
-                 ? input_read_trace_spooled(transform->paths->at[i], &args->input, &transform->traces[i], error)
-                 : input_read_trace_alone(transform->paths->at[i], &args->input, &transform->traces[i], error);
+    status =
+        input_read_trace_alone(transform->paths->at[i], &args->input, transform->spooled, &transform->traces[i], error);
   return status;
-}
-
-static void transform_finish(struct transform *transform) {
-  for (size_t i = 0; transform->traces && i < transform->paths->count; i++) hr_trace_destroy(transform->traces[i]);
-  free(transform->traces);
-  hr_trace_destroy(transform->result);
 }
 
 /* ---- Output ----------------------------------------------------------------------------------------- */
@@ -119,7 +110,7 @@ static enum hr_status print_report(const struct transform *transform, const stru
   hr_notes_finish(&losses);
   if (status == HR_OK && !is_stdout(report->path) && !is_stdout(args->json))
     status = hr_transformation_print(stdout, report);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the report: %s", hr_status_meaning(status));
+  return printed(status, "report", error);
 }
 
 /* Writes the result, the notes and the report. */
@@ -128,7 +119,7 @@ static enum hr_status transform_write(const struct transform *transform, struct 
   size_t n = transform->paths->count;
   struct hr_transform_input *inputs = calloc(n, sizeof *inputs);
   struct hr_trace_written written;
-  if (!inputs) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!inputs) return no_memory(error);
   for (size_t i = 0; i < n; i++)
     inputs[i] = (struct hr_transform_input){transform->paths->at[i], hr_trace_size_of(transform->traces[i])};
   const struct hr_transformation report = {.action = transform->action,
@@ -146,20 +137,24 @@ static enum hr_status transform_write(const struct transform *transform, struct 
   return status;
 }
 
+/* Writes the result unless `status` is an error, and frees the traces. Returns the first error. */
+static enum hr_status transform_end(struct transform *transform, enum hr_status status, struct hr_error *error) {
+  if (status == HR_OK) status = transform_write(transform, error);
+  for (size_t i = 0; transform->traces && i < transform->paths->count; i++) hr_trace_destroy(transform->traces[i]);
+  free(transform->traces);
+  hr_trace_destroy(transform->result);
+  return status;
+}
+
+/* The names of the values of an enumeration, for find_word. */
+#define WORD(value, text) text,
+
 /* ---- trace convert ---------------------------------------------------------------------------------- */
 
-struct convert_args {
-  struct transform_args base;
-};
-
-static const struct option convert_options[] = {
-    TRANSFORM_OPTIONS,
-    {.name = "to",
-     .kind = OPTION_TEXT,
-     .offset = TRANSFORM_OPTION(to),
-     .value = "FORMAT",
-     .help = "csv, swf or packed, instead of the format of the output's name"},
-    {0}};
+static const struct option convert_options[] = {TRANSFORM_OPTIONS,
+                                                {"to", OPTION_TEXT, TRANSFORM_OPTION(to), "FORMAT",
+                                                 "csv, swf or packed, instead of the format of the output's name"},
+                                                {0}};
 
 static const char convert_details[] =
     "Headroom's CSV preserves a trace exactly, to the microsecond. For other formats,\n"
@@ -170,22 +165,17 @@ static const char convert_details[] =
     "  headroom trace convert jobs.csv -o jobs.swf --json lost.json\n";
 
 static enum hr_status convert_run(const void *args, const struct words *operands, struct hr_error *error) {
-  const struct convert_args *convert = args;
-  struct transform transform = {.args = &convert->base, .paths = operands, .action = "convert"};
+  struct transform transform = {.args = args, .paths = operands, .action = "convert"};
   enum hr_status status = transform_open(&transform, error);
-  if (status == HR_OK) status = transform_write(&transform, error);
-  transform_finish(&transform);
-  return status;
+  return transform_end(&transform, status, error);
 }
 
 const struct verb verb_trace_convert = {.name = "trace convert",
                                         .operands = "TRACE",
-                                        .min_operands = 1,
-                                        .max_operands = 1,
                                         .summary = "write a trace in another format",
                                         .details = convert_details,
                                         .options = convert_options,
-                                        .args_bytes = sizeof(struct convert_args),
+                                        .args_bytes = sizeof(struct transform_args),
                                         .run = convert_run};
 
 /* ---- trace cut -------------------------------------------------------------------------------------- */
@@ -200,45 +190,17 @@ struct cut_args {
 
 #define CUT_AT(field) offsetof(struct cut_args, field)
 static const struct option cut_options[] = {
-    {.name = "from",
-     .kind = OPTION_TEXT,
-     .offset = CUT_AT(from),
-     .value = "TIME",
-     .help = "drop jobs submitted before this time: a date, a duration after the first submit (2d, 36h, or 90 for 90 "
-             "s), or @SECONDS on the clock of a trace without dates"},
-    {.name = "to",
-     .kind = OPTION_TEXT,
-     .offset = CUT_AT(to),
-     .value = "TIME",
-     .help = "drop jobs submitted at this time or later"},
-    {.name = "jobs",
-     .kind = OPTION_WHOLE,
-     .offset = CUT_AT(jobs),
-     .value = "N",
-     .help = "keep only the first N of the remaining jobs",
-     .min = 1,
-     .max = UINT32_MAX - 1},
-    {.name = "tenant",
-     .kind = OPTION_LIST,
-     .offset = CUT_AT(tenants),
-     .value = "NAME",
-     .help = "keep only jobs of this tenant; may be repeated"},
-    {.name = "user",
-     .kind = OPTION_LIST,
-     .offset = CUT_AT(users),
-     .value = "NAME",
-     .help = "keep only jobs of this user; may be repeated"},
-    {.name = "gpu-type",
-     .kind = OPTION_LIST,
-     .offset = CUT_AT(gpu_types),
-     .value = "TYPE",
-     .help = "keep only jobs that accept this GPU type; may be repeated"},
-    {.name = "keep-running",
-     .kind = OPTION_FLAG,
-     .offset = CUT_AT(keep_running),
-     .help =
-         "also keep jobs that are running at the beginning of the window, with their remaining work (needs recorded "
-         "starts)"},
+    {"from", OPTION_TEXT, CUT_AT(from), "TIME",
+     "drop jobs submitted before this time: a date, a duration after the first submit (2d, 36h, or 90 for 90 s), or "
+     "@SECONDS on the clock of a trace without dates"},
+    {"to", OPTION_TEXT, CUT_AT(to), "TIME", "drop jobs submitted at this time or later"},
+    {"jobs", OPTION_WHOLE, CUT_AT(jobs), "N", "keep only the first N of the remaining jobs", 1, UINT32_MAX - 1},
+    {"tenant", OPTION_LIST, CUT_AT(tenants), "NAME", "keep only jobs of this tenant; may be repeated"},
+    {"user", OPTION_LIST, CUT_AT(users), "NAME", "keep only jobs of this user; may be repeated"},
+    {"gpu-type", OPTION_LIST, CUT_AT(gpu_types), "TYPE", "keep only jobs that accept this GPU type; may be repeated"},
+    {"keep-running", OPTION_FLAG, CUT_AT(keep_running), NULL,
+     "also keep jobs that are running at the beginning of the window, with their remaining work (needs recorded "
+     "starts)"},
     TRANSFORM_OPTIONS,
     {0}};
 
@@ -272,15 +234,11 @@ static enum hr_status cut_run(const void *args, const struct words *operands, st
   enum hr_status status = transform_open(&transform, error);
   if (status == HR_OK) status = cut_read_options(cut, transform.traces[0], &spec, error);
   if (status == HR_OK) status = hr_transform_cut(transform.traces[0], &spec, &transform.result, error);
-  if (status == HR_OK) status = transform_write(&transform, error);
-  transform_finish(&transform);
-  return status;
+  return transform_end(&transform, status, error);
 }
 
 const struct verb verb_trace_cut = {.name = "trace cut",
                                     .operands = "TRACE",
-                                    .min_operands = 1,
-                                    .max_operands = 1,
                                     .summary = "cut a trace to a time window, or to some of its jobs",
                                     .details = cut_details,
                                     .options = cut_options,
@@ -297,29 +255,15 @@ struct scale_args {
 
 #define SCALE_AT(field) offsetof(struct scale_args, field)
 static const struct option scale_options[] = {
-    {.name = "load",
-     .kind = OPTION_REAL,
-     .offset = SCALE_AT(load),
-     .value = "X",
-     .help = "load relative to the trace's: 0.5 is half, 2 is twice",
-     .min = HR_MIN_LOAD_SCALE,
-     .max = HR_MAX_LOAD_SCALE},
-    {.name = "by",
-     .kind = OPTION_TEXT,
-     .offset = SCALE_AT(by),
-     .value = "METHOD",
-     .help = "thin: drop jobs; duplicate: repeat jobs at about the same time; compress: change the time between jobs "
-             "(default: thin below 1, duplicate from 1)"},
-    {.name = "jitter",
-     .kind = OPTION_TEXT,
-     .offset = SCALE_AT(jitter),
-     .value = "TIME",
-     .help = "maximum distance of copies from their jobs, in either direction (default: 1h); only with duplicate"},
-    {.name = "seed",
-     .kind = OPTION_TEXT,
-     .offset = SCALE_AT(seed),
-     .value = "N",
-     .help = "random seed (default: 1); the same seed gives the same jobs; not with compress, which is deterministic"},
+    {"load", OPTION_REAL, SCALE_AT(load), "X", "load relative to the trace's: 0.5 is half, 2 is twice",
+     HR_MIN_LOAD_SCALE, HR_MAX_LOAD_SCALE},
+    {"by", OPTION_TEXT, SCALE_AT(by), "METHOD",
+     "thin: drop jobs; duplicate: repeat jobs at about the same time; compress: change the time between jobs "
+     "(default: thin below 1, duplicate from 1)"},
+    {"jitter", OPTION_TEXT, SCALE_AT(jitter), "TIME",
+     "maximum distance of copies from their jobs, in either direction (default: 1h); only with duplicate"},
+    {"seed", OPTION_TEXT, SCALE_AT(seed), "N",
+     "random seed (default: 1); the same seed gives the same jobs; not with compress, which is deterministic"},
     TRANSFORM_OPTIONS,
     {0}};
 
@@ -330,19 +274,6 @@ static const char scale_details[] = "thin and duplicate preserve daily and weekl
                                     "Examples:\n"
                                     "  headroom trace scale jobs.csv --load 0.5 -o half.csv\n"
                                     "  headroom trace scale jobs.csv --load 1.5 --by compress -o denser.csv\n";
-
-static enum hr_status find_method(const char *name, enum hr_scaling *by, struct hr_error *error) {
-  static const char *const known[] = {
-#define SCALING_WORD(name, text) text,
-      HR_SCALING_TABLE(SCALING_WORD)
-#undef SCALING_WORD
-          NULL};
-  for (int i = 0; i < HR_N_SCALINGS; i++) {
-    *by = (enum hr_scaling)i;
-    if (strcmp(known[i], name) == 0) return HR_OK;
-  }
-  return unknown_word("method", name, known, error);
-}
 
 /* Rejects options that have no effect with the scaling method `by`. */
 static enum hr_status check_method(const struct scale_args *args, enum hr_scaling by, struct hr_error *error) {
@@ -355,20 +286,18 @@ static enum hr_status check_method(const struct scale_args *args, enum hr_scalin
   return HR_OK;
 }
 
-static enum hr_status parse_seed(const char *text, uint64_t *seed, struct hr_error *error) {
-  *seed = 1;
-  if (!text || parse_whole(text, seed)) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "--seed %.60s: expected a whole number from 0 to %" PRIu64, text, UINT64_MAX);
-}
-
 static enum hr_status scale_read_options(const struct scale_args *args, struct hr_scale_spec *spec,
                                          struct hr_error *error) {
-  *spec = (struct hr_scale_spec){.by = args->load < 1 ? HR_SCALING_THIN : HR_SCALING_DUPLICATE, .load = args->load};
+  *spec = (struct hr_scale_spec){
+      .by = args->load < 1 ? HR_SCALING_THIN : HR_SCALING_DUPLICATE, .load = args->load, .seed = 1};
   if (!(args->load > 0))
     return hr_fail(error, HR_BAD_INPUT, "trace scale: --load X is missing\nTry 'headroom help trace scale'.");
-  enum hr_status status = args->by ? find_method(args->by, &spec->by, error) : HR_OK;
+  static const char *const methods[] = {HR_SCALING_TABLE(WORD) NULL};
+  unsigned method = spec->by;
+  enum hr_status status = args->by ? find_word("method", args->by, methods, &method, error) : HR_OK;
+  spec->by = (enum hr_scaling)method;
   if (status == HR_OK) status = check_method(args, spec->by, error);
-  if (status == HR_OK) status = parse_seed(args->seed, &spec->seed, error);
+  if (status == HR_OK) status = args->seed ? parse_seed(args->seed, &spec->seed, error) : HR_OK;
   if (status != HR_OK) return status;
   return hr_span_parse("jitter", args->jitter ? args->jitter : "1h", false, &spec->jitter_us, error);
 }
@@ -383,15 +312,11 @@ static enum hr_status scale_run(const void *args, const struct words *operands, 
   transform.seed = spec.seed;
   transform.seeded = spec.by != HR_SCALING_COMPRESS;
   if (status == HR_OK) status = hr_transform_scale(transform.traces[0], &spec, &transform.result, error);
-  if (status == HR_OK) status = transform_write(&transform, error);
-  transform_finish(&transform);
-  return status;
+  return transform_end(&transform, status, error);
 }
 
 const struct verb verb_trace_scale = {.name = "trace scale",
                                       .operands = "TRACE",
-                                      .min_operands = 1,
-                                      .max_operands = 1,
                                       .summary = "change the load of a trace",
                                       .details = scale_details,
                                       .options = scale_options,
@@ -408,20 +333,10 @@ struct shuffle_args {
 
 #define SHUFFLE_AT(field) offsetof(struct shuffle_args, field)
 static const struct option shuffle_options[] = {
-    {.name = "what",
-     .kind = OPTION_TEXT,
-     .offset = SHUFFLE_AT(what),
-     .value = "WHAT",
-     .help =
-         "arrivals: permute submit times among jobs; rows: permute jobs with equal submit times; users: permute users "
-         "among jobs (default: arrivals)"},
-    {.name = "seed",
-     .kind = OPTION_WHOLE,
-     .offset = SHUFFLE_AT(seed),
-     .value = "N",
-     .help = "random seed; the same seed gives the same trace",
-     .min = 0,
-     .max = 0x1p64},
+    {"what", OPTION_TEXT, SHUFFLE_AT(what), "WHAT",
+     "arrivals: permute submit times among jobs; rows: permute jobs with equal submit times; users: permute users "
+     "among jobs (default: arrivals)"},
+    {"seed", OPTION_WHOLE, SHUFFLE_AT(seed), "N", "random seed; the same seed gives the same trace", 0, 0x1p64},
     TRANSFORM_OPTIONS,
     {0}};
 
@@ -437,19 +352,6 @@ static void shuffle_set_defaults(void *args) {
   *(struct shuffle_args *)args = (struct shuffle_args){.what = "arrivals", .seed = 1};
 }
 
-static enum hr_status find_what(const char *name, enum hr_shuffling *what, struct hr_error *error) {
-  static const char *const known[] = {
-#define SHUFFLING_WORD(name, text) text,
-      HR_SHUFFLING_TABLE(SHUFFLING_WORD)
-#undef SHUFFLING_WORD
-          NULL};
-  for (int i = 0; i < HR_N_SHUFFLINGS; i++) {
-    *what = (enum hr_shuffling)i;
-    if (strcmp(known[i], name) == 0) return HR_OK;
-  }
-  return unknown_word("shuffle", name, known, error);
-}
-
 static enum hr_status shuffle_run(const void *args, const struct words *operands, struct hr_error *error) {
   const struct shuffle_args *shuffle = args;
   struct transform transform = {.args = &shuffle->base,
@@ -458,20 +360,18 @@ static enum hr_status shuffle_run(const void *args, const struct words *operands
                                 .method = shuffle->what,
                                 .seed = shuffle->seed,
                                 .seeded = true};
-  enum hr_shuffling what;
-  enum hr_status status = find_what(shuffle->what, &what, error);
+  static const char *const properties[] = {HR_SHUFFLING_TABLE(WORD) NULL};
+  unsigned what;
+  enum hr_status status = find_word("shuffle", shuffle->what, properties, &what, error);
   if (status == HR_OK) status = transform_open(&transform, error);
   if (status == HR_OK)
-    status = hr_transform_shuffle(transform.traces[0], what, shuffle->seed, &transform.result, error);
-  if (status == HR_OK) status = transform_write(&transform, error);
-  transform_finish(&transform);
-  return status;
+    status =
+        hr_transform_shuffle(transform.traces[0], (enum hr_shuffling)what, shuffle->seed, &transform.result, error);
+  return transform_end(&transform, status, error);
 }
 
 const struct verb verb_trace_shuffle = {.name = "trace shuffle",
                                         .operands = "TRACE",
-                                        .min_operands = 1,
-                                        .max_operands = 1,
                                         .summary = "permute the jobs of a trace",
                                         .details = shuffle_details,
                                         .options = shuffle_options,
@@ -492,30 +392,17 @@ struct trace_merge_args {
 
 #define MERGE_AT(field) offsetof(struct trace_merge_args, field)
 static const struct option merge_options[] = {
-    {.name = "align",
-     .kind = OPTION_TEXT,
-     .offset = MERGE_AT(align),
-     .value = "HOW",
-     .help = "clock: keep each trace's own clock; start: shift each trace to begin when the first one does (default: "
-             "clock)"},
-    {.name = "labels",
-     .kind = OPTION_TEXT,
-     .offset = MERGE_AT(labels),
-     .value = "A,B,...",
-     .help = "labels of the traces, one word each (default: their file names)"},
-    {.name = "keep-ids",
-     .kind = OPTION_FLAG,
-     .offset = MERGE_AT(keep_ids),
-     .help = "keep job ids, which must be distinct, instead of putting 'LABEL/' before each"},
-    {.name = "tenant-prefix",
-     .kind = OPTION_FLAG,
-     .offset = MERGE_AT(tenant_prefix),
-     .help = "also put 'LABEL/' before tenants and users, so that those of different traces are distinct"},
-    {.name = "merge-tenants",
-     .kind = OPTION_LIST,
-     .offset = MERGE_AT(merge_tenants),
-     .value = "A+B=NAME",
-     .help = "merge tenants A, B and more into NAME; may be repeated"},
+    {"align", OPTION_TEXT, MERGE_AT(align), "HOW",
+     "clock: keep each trace's own clock; start: shift each trace to begin when the first one does (default: "
+     "clock)"},
+    {"labels", OPTION_TEXT, MERGE_AT(labels), "A,B,...",
+     "labels of the traces, one word each (default: their file names)"},
+    {"keep-ids", OPTION_FLAG, MERGE_AT(keep_ids), NULL,
+     "keep job ids, which must be distinct, instead of putting 'LABEL/' before each"},
+    {"tenant-prefix", OPTION_FLAG, MERGE_AT(tenant_prefix), NULL,
+     "also put 'LABEL/' before tenants and users, so that those of different traces are distinct"},
+    {"merge-tenants", OPTION_LIST, MERGE_AT(merge_tenants), "A+B=NAME",
+     "merge tenants A, B and more into NAME; may be repeated"},
     TRANSFORM_OPTIONS,
     {0}};
 
@@ -542,10 +429,6 @@ struct merge_state {
   char **texts;                    /* [merge_tenants.count] copies of the options; the names point into them */
 };
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory");
-}
-
 /* ---- trace merge: labels ---------------------------------------------------------------------------- */
 
 /* Returns "jobs" for "folder/jobs.csv.gz" and "stdin" for "-". The caller frees it. Returns NULL if out of memory. */
@@ -568,10 +451,8 @@ static char *next_label(const char **list) {
 
 static enum hr_status check_count(const struct merge_state *merge, struct hr_error *error) {
   const char *labels = merge->args->labels;
-  size_t count = 1;
-  for (const char *at = labels; *at; at++) count += *at == ',';
   bool empty = !*labels || *labels == ',' || strstr(labels, ",,") || labels[strlen(labels) - 1] == ',';
-  if (count == merge->n && !empty) return HR_OK;
+  if (count_parts(labels) == merge->n && !empty) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "--labels %.200s: expected %zu words separated by commas, one for each trace",
                  labels, merge->n);
 }
@@ -640,22 +521,12 @@ static void merge_finish(struct merge_state *merge) {
 
 /* ---- trace merge: the verb -------------------------------------------------------------------------- */
 
-static enum hr_status find_align(const char *name, enum hr_align *align, struct hr_error *error) {
-  static const char *const known[] = {
-#define ALIGN_WORD(name, text) text,
-      HR_ALIGN_TABLE(ALIGN_WORD)
-#undef ALIGN_WORD
-          NULL};
-  for (int i = 0; i < HR_N_ALIGNS; i++) {
-    *align = (enum hr_align)i;
-    if (strcmp(known[i], name) == 0) return HR_OK;
-  }
-  return unknown_word("alignment", name, known, error);
-}
-
 static enum hr_status read_options(struct merge_state *merge, const struct words *paths, struct hr_error *error) {
   const struct trace_merge_args *args = merge->args;
-  enum hr_status status = find_align(args->align, &merge->spec.align, error);
+  static const char *const alignments[] = {HR_ALIGN_TABLE(WORD) NULL};
+  unsigned align;
+  enum hr_status status = find_word("alignment", args->align, alignments, &align, error);
+  merge->spec.align = (enum hr_align)align;
   if (status == HR_OK && args->keep_ids && args->tenant_prefix)
     status = hr_fail(error, HR_BAD_INPUT, "--keep-ids cannot be combined with --tenant-prefix, which needs labels");
   if (status == HR_OK && args->keep_ids && args->labels)
@@ -678,16 +549,13 @@ static enum hr_status merge_run(const void *args, const struct words *operands, 
   if (status == HR_OK)
     status = hr_transform_merge((const struct hr_trace *const *)transform.traces, operands->count, &merge.spec,
                                 &transform.result, error);
-  if (status == HR_OK) status = transform_write(&transform, error);
-  transform_finish(&transform);
+  status = transform_end(&transform, status, error);
   merge_finish(&merge);
   return status;
 }
 
 const struct verb verb_trace_merge = {.name = "trace merge",
                                       .operands = "TRACE...",
-                                      .min_operands = 1,
-                                      .max_operands = SIZE_MAX,
                                       .summary = "merge several traces into one",
                                       .details = merge_details,
                                       .options = merge_options,
@@ -711,37 +579,16 @@ struct anonymise_args {
 
 #define ANONYMISE_AT(field) offsetof(struct anonymise_args, field)
 static const struct option anonymise_options[] = {
-    {.name = "key-file",
-     .kind = OPTION_TEXT,
-     .offset = ANONYMISE_AT(key_file),
-     .value = "FILE",
-     .help = "file with the key: up to 4096 bytes, including a line end, which is not part of the key"},
-    {.name = "key",
-     .kind = OPTION_TEXT,
-     .offset = ANONYMISE_AT(key),
-     .value = "TEXT",
-     .help = "the key itself; other users of the machine can see it while the program runs"},
-    {.name = "digits",
-     .kind = OPTION_WHOLE,
-     .offset = ANONYMISE_AT(digits),
-     .value = "N",
-     .help = "hexadecimal digits of a pseudonym",
-     .min = HR_MIN_PSEUDONYM_DIGITS,
-     .max = HR_MAX_PSEUDONYM_DIGITS},
-    {.name = "drop",
-     .kind = OPTION_TEXT,
-     .offset = ANONYMISE_AT(drop),
-     .value = "FIELD,...",
-     .help = "remove these fields, e.g. user,model (see 'headroom list fields')"},
-    {.name = "shift",
-     .kind = OPTION_TEXT,
-     .offset = ANONYMISE_AT(shift),
-     .value = "TIME",
-     .help = "move all times later, e.g. 100d, or earlier, e.g. -36h"},
-    {.name = "undated",
-     .kind = OPTION_FLAG,
-     .offset = ANONYMISE_AT(undated),
-     .help = "replace times by seconds since the first submit"},
+    {"key-file", OPTION_TEXT, ANONYMISE_AT(key_file), "FILE",
+     "file with the key: up to 4096 bytes, including a line end, which is not part of the key"},
+    {"key", OPTION_TEXT, ANONYMISE_AT(key), "TEXT",
+     "the key itself; other users of the machine can see it while the program runs"},
+    {"digits", OPTION_WHOLE, ANONYMISE_AT(digits), "N", "hexadecimal digits of a pseudonym", HR_MIN_PSEUDONYM_DIGITS,
+     HR_MAX_PSEUDONYM_DIGITS},
+    {"drop", OPTION_TEXT, ANONYMISE_AT(drop), "FIELD,...",
+     "remove these fields, e.g. user,model (see 'headroom list fields')"},
+    {"shift", OPTION_TEXT, ANONYMISE_AT(shift), "TIME", "move all times later, e.g. 100d, or earlier, e.g. -36h"},
+    {"undated", OPTION_FLAG, ANONYMISE_AT(undated), NULL, "replace times by seconds since the first submit"},
     TRANSFORM_OPTIONS,
     {0}};
 
@@ -834,15 +681,11 @@ static enum hr_status run_anonymise(const void *args, const struct words *operan
   struct pseudonym_key key = {.count = 0};
   enum hr_status status = anonymise(anonymise_args, &transform, &key, error);
   erase_key(&key);
-  if (status == HR_OK) status = transform_write(&transform, error);
-  transform_finish(&transform);
-  return status;
+  return transform_end(&transform, status, error);
 }
 
 const struct verb verb_trace_anonymise = {.name = "trace anonymise",
                                           .operands = "TRACE",
-                                          .min_operands = 1,
-                                          .max_operands = 1,
                                           .summary = "replace names in a trace by keyed pseudonyms",
                                           .details = anonymise_details,
                                           .options = anonymise_options,

@@ -502,8 +502,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_validate = {.name = "validate",
                                    .operands = "SCENARIO",
-                                   .min_operands = 1,
-                                   .max_operands = 1,
                                    .summary = "check a scenario and its trace, and print how they were interpreted",
                                    .details = details,
                                    .options = options,

@@ -22,39 +22,17 @@ enum { SLOWEST_OF_TENANT = 5, MAX_SLOWEST = 100000 };
 
 #define AT(field) offsetof(struct why_args, field)
 static const struct option options[] = {
-    {.name = "job",
-     .kind = OPTION_TEXT,
-     .offset = AT(job),
-     .value = "ID",
-     .help = "explain one job, by its id in the trace: what it waited for, behind which jobs, where it ran, what "
-             "interrupted it; replica-N: the N-th replica of services"},
-    {.name = "tenant",
-     .kind = OPTION_TEXT,
-     .offset = AT(tenant),
-     .value = "NAME",
-     .help = "explain only one tenant's jobs, and list those that waited longest ('': jobs without a tenant)"},
-    {.name = "service",
-     .kind = OPTION_TEXT,
-     .offset = AT(service),
-     .value = "NAME",
-     .help = "explain the latency of a service: queue, cold start, prompt, batch and so on"},
-    {.name = "request",
-     .kind = OPTION_TEXT,
-     .offset = AT(request_text),
-     .value = "N",
-     .help = "with --service: explain one request, by its number in the file of 'run --requests'"},
-    {.name = "slowest",
-     .kind = OPTION_WHOLE,
-     .offset = AT(slowest),
-     .value = "N",
-     .help = "list the N jobs that waited longest, and why",
-     .min = 1,
-     .max = MAX_SLOWEST},
-    {.name = "json",
-     .kind = OPTION_TEXT,
-     .offset = AT(json),
-     .value = "FILE",
-     .help = "write the answer as JSON ('-': standard output, without the table)"},
+    {"job", OPTION_TEXT, AT(job), "ID",
+     "explain one job, by its id in the trace: what it waited for, behind which jobs, where it ran, what "
+     "interrupted it; replica-N: the N-th replica of services"},
+    {"tenant", OPTION_TEXT, AT(tenant), "NAME",
+     "explain only one tenant's jobs, and list those that waited longest ('': jobs without a tenant)"},
+    {"service", OPTION_TEXT, AT(service), "NAME",
+     "explain the latency of a service: queue, cold start, prompt, batch and so on"},
+    {"request", OPTION_TEXT, AT(request_text), "N",
+     "with --service: explain one request, by its number in the file of 'run --requests'"},
+    {"slowest", OPTION_WHOLE, AT(slowest), "N", "list the N jobs that waited longest, and why", 1, MAX_SLOWEST},
+    {"json", OPTION_TEXT, AT(json), "FILE", "write the answer as JSON ('-': standard output, without the table)"},
     INPUT_OPTIONS(why_args),
     QUIET_OPTION(why_args),
     {0}};
@@ -122,7 +100,7 @@ static enum hr_status unknown_job(const struct hr_trace *trace, const char *id, 
     find_neighbours(trace, number, text, sizeof text);
   } else if (trace->id_text) {
     const char **words = calloc((size_t)trace->n_jobs + 1, sizeof(*words));
-    if (!words) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (!words) return no_memory(error);
     for (uint32_t i = 0; i < trace->n_jobs; i++) words[i] = trace->id_text[i];
     const char *nearest = hr_nearest_word(id, words);
     snprintf(text, sizeof text, nearest ? "did you mean '%.80s'?" : "the first is '%.80s'",
@@ -180,7 +158,7 @@ static enum hr_status find_tenant(const struct hr_trace *trace, const char *name
     if (strcmp(names->text[i], name) == 0) *tenant = i;
   if (*tenant != HR_NONE) return HR_OK;
   const char **words = calloc((size_t)names->count + 1, sizeof(*words));
-  if (!words) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!words) return no_memory(error);
   for (uint32_t i = 0; i < names->count; i++) words[i] = names->text[i];
   const char *nearest = hr_nearest_word(name, words);
   enum hr_status status =
@@ -219,7 +197,7 @@ static enum hr_status add_observers(struct why_run *run, struct hr_error *error)
   const struct hr_waits_config config = {run->replay.config.trace, &run->question.job, of_job, false};
   run->waits = hr_waits_create(&config);
   if (of_job) run->history = hr_history_create(run->trace);
-  if (!run->waits || (of_job && !run->history)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!run->waits || (of_job && !run->history)) return no_memory(error);
   status = hr_replay_add(&run->replay, hr_waits_observer(run->waits), error);
   return status == HR_OK && of_job ? hr_replay_add(&run->replay, hr_history_observer(run->history), error) : status;
 }
@@ -249,7 +227,7 @@ static enum hr_status replay(struct why_run *run, struct hr_error *error) {
 
 static enum hr_status unknown_service(const struct hr_services *services, const char *name, struct hr_error *error) {
   const char **words = calloc((size_t)services->count + 1, sizeof *words);
-  if (!words) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!words) return no_memory(error);
   for (uint32_t i = 0; i < services->count; i++) words[i] = services->at[i].name;
   const char *nearest = hr_nearest_word(name, words);
   enum hr_status status = hr_fail(error, HR_BAD_INPUT, "--service %.80s: no such service; %s'%.80s'", name,
@@ -299,12 +277,11 @@ static void print_replica_waits(const struct hr_waits *waits, const struct hr_tr
 static enum hr_status run_with_waits(struct why_run *run, struct hr_error *error) {
   const struct hr_waits_config config = {.trace = run->replay.config.trace};
   run->waits = hr_waits_create(&config);
-  if (!run->waits) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!run->waits) return no_memory(error);
   enum hr_status status = hr_replay_add(&run->replay, hr_waits_observer(run->waits), error);
   if (status == HR_OK) status = hr_replay_run(&run->replay, error);
   if (status != HR_OK) return status;
-  return hr_waits_close(run->waits, run->replay.result) == HR_OK ? HR_OK
-                                                                 : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return hr_waits_close(run->waits, run->replay.result) == HR_OK ? HR_OK : no_memory(error);
 }
 
 /* Runs the scenario and explains the requests of a service. */
@@ -313,7 +290,7 @@ static enum hr_status explain_service(struct why_run *run, struct hr_error *erro
   const struct hr_scenario *scenario = run->input.scenario;
   const struct hr_services *services = scenario->services;
   uint32_t index = 0, request;
-  if (!services || !services->count)
+  if (!has_services(scenario))
     return hr_fail(error, HR_BAD_INPUT, "--service %.80s: the scenario has no services", args->service);
   while (index < services->count && strcmp(services->at[index].name, args->service) != 0) index++;
   if (index == services->count) return unknown_service(services, args->service, error);
@@ -364,7 +341,7 @@ static enum hr_status print_results(struct why_run *run, struct hr_error *error)
                                                 .facts = next_facts_of(&run->input),
                                                 .path = scenario->path,
                                                 .input = &args->input});
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the answer: %s", hr_status_meaning(status));
+  return printed(status, "answer", error);
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
@@ -395,8 +372,6 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_why = {.name = "why",
                               .operands = "SCENARIO",
-                              .min_operands = 1,
-                              .max_operands = 1,
                               .summary = "explain waiting time by reason, or why one job waited",
                               .details = details,
                               .options = options,

@@ -577,8 +577,7 @@ static void spend_until(struct alert_budgets *self, struct budget_account *budge
 static void budgets_note(void *self, const struct hr_event *event) {
   struct alert_budgets *budgets = self;
   bool starts = event->kind == HR_EVENT_START;
-  bool stops = event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT || event->kind == HR_EVENT_PREEMPT;
-  if (budgets->n_accounts == 0 || !budgets->trace->tenant || !(starts || stops)) return;
+  if (budgets->n_accounts == 0 || !budgets->trace->tenant || !(starts || hr__releases(event->kind))) return;
   uint32_t tenant = budgets->trace->tenant[event->job.id];
   for (size_t i = 0; tenant != HR_NONE && i < budgets->n_accounts; i++) {
     struct budget_account *budget_account = &budgets->accounts[i];

@@ -287,23 +287,19 @@ static void *alert_pools_create(const struct hr_alerts_config *config, struct hr
 
 /* ---- Utilization ----------------------------------------------------------------------------------- */
 
-static void watch_end(struct alert_pools *self, const struct alerts_pool *pool, struct watch *watch,
-                      enum hr_alert_rule rule, int64_t for_us, int64_t end_us) {
-  if (!watch->holds) return;
-  watch->holds = false;
-  if (end_us - watch->begin_us < for_us) return;
-  double mean = watch->total ? (double)watch->allocated / (double)watch->total : 0;
-  struct hr_alert alert = {rule, pool->spec->name, watch->begin_us, end_us, mean, 0};
-  hr__alert_log_add(self->log, alert);
-}
-
-static void end_watches(struct alert_pools *self, struct alerts_pool *pool, int64_t end_us) {
-  watch_end(self, pool, &pool->underused, HR_ALERT_UNDERUSED, self->rules->underused_for_us, end_us);
-  watch_end(self, pool, &pool->saturated, HR_ALERT_SATURATED, self->rules->saturated_for_us, end_us);
-}
-
-static void watch_begin(struct watch *watch, int64_t now_us) {
-  if (!watch->holds) *watch = (struct watch){.holds = true, .begin_us = now_us};
+/* Updates a condition: `holds` is whether it is true from `now_us` on. Adds an alert if it was true for long enough. */
+static void watch_set(struct alert_pools *self, struct alerts_pool *pool, enum hr_alert_rule rule, bool holds,
+                      int64_t now_us) {
+  const bool is_underused = rule == HR_ALERT_UNDERUSED;
+  struct watch *watch = is_underused ? &pool->underused : &pool->saturated;
+  const struct watch before = *watch;
+  if (holds == before.holds) return;
+  *watch = (struct watch){.holds = holds, .begin_us = now_us};
+  if (holds ||
+      now_us - before.begin_us < (is_underused ? self->rules->underused_for_us : self->rules->saturated_for_us))
+    return;
+  double mean = before.total ? (double)before.allocated / (double)before.total : 0;
+  hr__alert_log_add(self->log, (struct hr_alert){rule, pool->spec->name, before.begin_us, now_us, mean, 0});
 }
 
 static void watch_advance(struct watch *watch, const struct alerts_pool *pool, int64_t now_us) {
@@ -330,14 +326,8 @@ static void evaluate_utilization(struct alert_pools *self, struct alerts_pool *p
                 : pool->max_milli                    ? (double)pool->allocated_milli / (double)pool->max_milli
                                                      : -1;
   bool high = full > rules->saturated_above && !rules->is_off[HR_ALERT_SATURATED];
-  if (low)
-    watch_begin(&pool->underused, pool->until_us);
-  else
-    watch_end(self, pool, &pool->underused, HR_ALERT_UNDERUSED, rules->underused_for_us, pool->until_us);
-  if (high)
-    watch_begin(&pool->saturated, pool->until_us);
-  else
-    watch_end(self, pool, &pool->saturated, HR_ALERT_SATURATED, rules->saturated_for_us, pool->until_us);
+  watch_set(self, pool, HR_ALERT_UNDERUSED, low, pool->until_us);
+  watch_set(self, pool, HR_ALERT_SATURATED, high, pool->until_us);
 }
 
 static void end_submits(struct alert_pools *self) {
@@ -345,7 +335,8 @@ static void end_submits(struct alert_pools *self) {
   for (uint32_t i = 0; i < self->n_pools; i++) {
     struct alerts_pool *pool = &self->pools[i];
     advance(pool, self->last_submit_us);
-    end_watches(self, pool, self->last_submit_us);
+    watch_set(self, pool, HR_ALERT_UNDERUSED, false, self->last_submit_us);
+    watch_set(self, pool, HR_ALERT_SATURATED, false, self->last_submit_us);
   }
 }
 
@@ -425,8 +416,7 @@ static void evaluate_pool(struct alert_pools *self, const struct hr_view *view, 
   const struct hr_cluster *cluster = view->cluster;
   if (watches_reclaims(self, pool)) {
     drop_departures(self, pool, view->now_us);
-    pool->n_up = hr_cluster_nodes_in(cluster, id, HR_NODE_UP) + hr_cluster_nodes_in(cluster, id, HR_NODE_BOOTING) +
-                 hr_cluster_nodes_in(cluster, id, HR_NODE_CLOSING);
+    pool->n_up = hr__acquired_nodes(cluster, id);
     evaluate_reclaims(self, pool, view->now_us);
   }
   if (self->submits_over) return;

@@ -31,25 +31,31 @@ static enum hr_status cost_line_add(struct hr_cost_lines *lines, const char *nam
   return HR_OK;
 }
 
-/* A breakdown of the costs by a key, such as the market. `key_of` returns the key of an item, HR_NONE if the item has
-   none; `name_of` returns the name of a key. `of_pools` is true if the key depends only on the pool. */
-struct breakdown {
-  uint32_t n_keys;
-  bool of_pools;
-  uint32_t (*key_of)(const struct hr__costing *costing, const struct hr__cost_item *item);
-  const char *(*name_of)(const struct hr__costing *costing, uint32_t key);
-};
+/* The keys of the breakdowns of the costs. */
+enum breakdown { BY_MARKET, BY_POOL, BY_CLASS, BY_GPU };
+
+/* Returns the key of an item; HR_NONE if it has none. */
+static uint32_t breakdown_key(const struct hr__costing *costing, enum breakdown by, const struct hr__cost_item *item) {
+  if (by == BY_CLASS) return item->kind == HR__COST_USE ? item->class_ : HR_NONE;
+  if (by == BY_POOL || item->pool == HR_NONE) return item->pool;
+  return by == BY_GPU ? costing->first_of_gpu[item->pool] : (uint32_t)costing->cluster->pools[item->pool].market.market;
+}
+
+static const char *breakdown_name(const struct hr__costing *costing, enum breakdown by, uint32_t key) {
+  if (by == BY_MARKET) return hr_market_name((enum hr_market)key);
+  if (by == BY_CLASS) return hr_job_class_name((enum hr_job_class)key);
+  return hr__name_or_empty(by == BY_GPU ? costing->cluster->pools[key].gpu : costing->cluster->pools[key].name);
+}
 
 static bool is_service(enum hr__cost_kind kind) {
   return kind > HR__COST_IDLE;
 }
 
-static enum hr_status add_rest(const struct hr__costing *costing, const struct breakdown *breakdown,
-                               struct hr_cost_lines *lines) {
+static enum hr_status add_rest(const struct hr__costing *costing, enum breakdown by, struct hr_cost_lines *lines) {
   int64_t idle = 0, services = 0;
   for (size_t i = 0; i < costing->n_items; i++) {
     const struct hr__cost_item *item = &costing->items[i];
-    if (breakdown->key_of(costing, item) != HR_NONE) continue;
+    if (breakdown_key(costing, by, item) != HR_NONE) continue;
     if (is_service(item->kind))
       services += item->uusd;
     else
@@ -59,82 +65,39 @@ static enum hr_status add_rest(const struct hr__costing *costing, const struct b
   return status == HR_OK && services ? cost_line_add(lines, hr__services_name, services) : status;
 }
 
-/* Marks the keys of all pools with prices, so that reports list these keys even if their cost is 0. */
-static void mark_priced_pools(const struct hr__costing *costing, const struct breakdown *breakdown, bool *any) {
-  for (uint32_t i = 0; i < costing->cluster->n_pools; i++)
-    if (costing->cluster->pools[i].market.market != HR_MARKET_NONE)
-      any[breakdown->key_of(costing, &(struct hr__cost_item){.pool = i})] = true;
-}
-
-/* Fills `lines` with the sum of the items of each key. Omits keys without items, except keys of pools with prices. */
-static enum hr_status break_down(const struct hr__costing *costing, const struct breakdown *breakdown,
+/* Fills `lines` with the sum of the items of each of `n_keys` keys. Omits keys without items, except keys of pools with
+   prices. */
+static enum hr_status break_down(const struct hr__costing *costing, enum breakdown by, uint32_t n_keys,
                                  struct hr_cost_lines *lines) {
-  int64_t *sums = calloc(breakdown->n_keys + 1, sizeof *sums);
-  bool *any = calloc(breakdown->n_keys + 1, sizeof *any);
-  lines->line = calloc((size_t)breakdown->n_keys + 2, sizeof *lines->line);
+  const struct hr_cluster_spec *cluster = costing->cluster;
+  int64_t *sums = calloc(n_keys + 1, sizeof *sums);
+  bool *any = calloc(n_keys + 1, sizeof *any);
+  lines->line = calloc((size_t)n_keys + 2, sizeof *lines->line);
   enum hr_status status = sums && any && lines->line ? HR_OK : HR_NO_MEMORY;
-  if (status == HR_OK && breakdown->of_pools) mark_priced_pools(costing, breakdown, any);
+  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK && by != BY_CLASS; i++)
+    if (cluster->pools[i].market.market != HR_MARKET_NONE)
+      any[breakdown_key(costing, by, &(struct hr__cost_item){.pool = i})] = true;
   for (size_t i = 0; i < costing->n_items && status == HR_OK; i++) {
-    uint32_t key = breakdown->key_of(costing, &costing->items[i]);
+    uint32_t key = breakdown_key(costing, by, &costing->items[i]);
     if (key == HR_NONE) continue;
     sums[key] += costing->items[i].uusd;
     any[key] = true;
   }
-  for (uint32_t key = 0; key < breakdown->n_keys && status == HR_OK; key++)
-    if (any[key]) status = cost_line_add(lines, breakdown->name_of(costing, key), sums[key]);
-  if (status == HR_OK) status = add_rest(costing, breakdown, lines);
+  for (uint32_t key = 0; key < n_keys && status == HR_OK; key++)
+    if (any[key]) status = cost_line_add(lines, breakdown_name(costing, by, key), sums[key]);
+  if (status == HR_OK) status = add_rest(costing, by, lines);
   free(sums);
   free(any);
   return status;
 }
 
-static uint32_t pool_of(const struct hr__costing *costing, const struct hr__cost_item *item) {
-  (void)costing;
-  return item->pool;
-}
-
-static uint32_t market_of(const struct hr__costing *costing, const struct hr__cost_item *item) {
-  return item->pool == HR_NONE ? HR_NONE : costing->cluster->pools[item->pool].market.market;
-}
-
-static uint32_t gpu_of(const struct hr__costing *costing, const struct hr__cost_item *item) {
-  return item->pool == HR_NONE ? HR_NONE : costing->first_of_gpu[item->pool];
-}
-
-static uint32_t class_of(const struct hr__costing *costing, const struct hr__cost_item *item) {
-  (void)costing;
-  return item->kind == HR__COST_USE ? item->class_ : HR_NONE;
-}
-
-static const char *pool_name(const struct hr__costing *costing, uint32_t pool) {
-  return hr__name_or_empty(costing->cluster->pools[pool].name);
-}
-
-static const char *market_name(const struct hr__costing *costing, uint32_t market) {
-  (void)costing;
-  return hr_market_name((enum hr_market)market);
-}
-
-static const char *gpu_name(const struct hr__costing *costing, uint32_t pool) {
-  return hr__name_or_empty(costing->cluster->pools[pool].gpu);
-}
-
-static const char *class_name(const struct hr__costing *costing, uint32_t class_) {
-  (void)costing;
-  return hr_job_class_name((enum hr_job_class)class_);
-}
-
 /* Fills by_market, by_pool, by_class and by_gpu. */
 static enum hr_status cost_breakdowns(const struct hr__costing *costing, struct hr_cost_summary *costs) {
   uint32_t n_pools = costing->cluster->n_pools;
-  const struct breakdown by_market = {HR_N_MARKETS, true, market_of, market_name};
-  const struct breakdown by_pool = {n_pools, true, pool_of, pool_name};
-  const struct breakdown by_class = {HR_N_CLASSES, false, class_of, class_name};
-  const struct breakdown by_gpu = {n_pools, true, gpu_of, gpu_name};
-  enum hr_status status = break_down(costing, &by_market, &costs->by_market);
-  if (status == HR_OK) status = break_down(costing, &by_pool, &costs->by_pool);
-  if (status == HR_OK) status = break_down(costing, &by_class, &costs->by_class);
-  return status == HR_OK ? break_down(costing, &by_gpu, &costs->by_gpu) : status;
+  enum hr_status status = break_down(costing, BY_MARKET, HR_N_MARKETS, &costs->by_market);
+  if (status == HR_OK) status = break_down(costing, BY_POOL, n_pools, &costs->by_pool);
+  if (status == HR_OK) status = break_down(costing, BY_CLASS, HR_N_CLASSES, &costs->by_class);
+  return status == HR_OK ? break_down(costing, BY_GPU, n_pools, &costs->by_gpu) : status;
 }
 
 /* Sums the use of GPUs by inference service and market. */
@@ -157,7 +120,7 @@ static enum hr_status cost_services(const struct hr__costing *costing, struct hr
   for (size_t i = 0; i < costing->n_items; i++) {
     const struct hr__cost_item *item = &costing->items[i];
     if (item->kind == HR__COST_USE && item->service != HR_NONE)
-      costs->services[item->service].uusd[market_of(costing, item)] += item->uusd;
+      costs->services[item->service].uusd[costing->cluster->pools[item->pool].market.market] += item->uusd;
   }
   return HR_OK;
 }
@@ -579,8 +542,7 @@ enum hr_status hr__costs_make(const struct hr_trace *trace, const struct hr_clus
 }
 
 static void free_lines(struct hr_cost_lines *lines) {
-  for (size_t i = 0; i < lines->count; i++) free(lines->line[i].name);
-  free(lines->line);
+  hr__lines_free(lines->line, lines->count, sizeof *lines->line);
 }
 
 void hr__costs_destroy(struct hr_cost_summary *costs) {
@@ -590,15 +552,13 @@ void hr__costs_destroy(struct hr_cost_summary *costs) {
   free_lines(&costs->by_tenant);
   free_lines(&costs->by_class);
   free_lines(&costs->by_gpu);
-  for (size_t i = 0; i < costs->n_statements; i++) free(costs->statements[i].tenant);
-  for (size_t i = 0; i < costs->n_budgets; i++) free(costs->budgets[i].tenant);
   for (size_t i = 0; i < costs->n_rows; i++) {
     free(costs->rows[i].tenant);
     free(costs->rows[i].market);
     free(costs->rows[i].gpu);
   }
-  free(costs->statements);
-  free(costs->budgets);
+  hr__lines_free(costs->statements, costs->n_statements, sizeof *costs->statements);
+  hr__lines_free(costs->budgets, costs->n_budgets, sizeof *costs->budgets);
   free(costs->rows);
   free(costs->services);
   free(costs);

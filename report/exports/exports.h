@@ -54,6 +54,16 @@ static inline void hr__lanes_finish(struct hr__lanes *lanes) {
   *lanes = (struct hr__lanes){0};
 }
 
+/* ---- Attempts -------------------------------------------------------------------------------------- */
+
+/* Returns the wait before an attempt: from the submit of the job, or from the end of its previous attempt. `attempts`:
+   all attempts of the run. */
+static inline int64_t hr__attempt_wait_us(const struct hr_export *run, const struct hr_attempt *attempts,
+                                          const struct hr_attempt *attempt) {
+  if (attempt->previous != HR_NONE) return attempt->begin_us - attempts[attempt->previous].end_us;
+  return attempt->begin_us - run->trace->submit_us[attempt->job.id];
+}
+
 /* ---- The file of jobs (jobs_csv.c) ----------------------------------------------------------------- */
 
 /* The CSV file of jobs, for callers that write several files and commit them together. */

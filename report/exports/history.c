@@ -13,6 +13,7 @@
 #include "base/containers.h"
 #include "base/output_file.h"
 #include "headroom/unstable/exports.h"
+#include "report/metrics/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,24 +119,20 @@ static void end_attempt_now(struct hr_history *history, const struct hr_view *vi
 
 /* ---- History: nodes -------------------------------------------------------------------------------- */
 
-/* Returns how many nodes of a pool the market offers in total: acquired nodes, and nodes that could be acquired. */
-static uint32_t offered(const struct hr_cluster *cluster, hr_pool pool) {
-  return hr_cluster_offer(cluster, pool) + hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) +
-         hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) + hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
-}
-
 static void change_node(struct hr_history *history, const struct hr_view *view, const struct hr_event *event) {
   if (!HR__ARRAY_HAS_ROOM(history->changes, history->n_changes, history->changes_capacity)) {
     history->failed = true;
     return;
   }
-  history->changes[history->n_changes++] =
-      (struct hr_node_change){.at_us = event->at_us,
-                              .node = event->node,
-                              .pool = event->pool,
-                              .offer = event->kind == HR_EVENT_OFFER ? offered(view->cluster, event->pool) : 0,
-                              .kind = (uint8_t)event->kind,
-                              .reason = (uint8_t)event->reason};
+  uint32_t offered = 0; /* nodes that the market offers in total: acquired nodes, and nodes that could be acquired */
+  if (event->kind == HR_EVENT_OFFER)
+    offered = hr_cluster_offer(view->cluster, event->pool) + hr__acquired_nodes(view->cluster, event->pool);
+  history->changes[history->n_changes++] = (struct hr_node_change){.at_us = event->at_us,
+                                                                   .node = event->node,
+                                                                   .pool = event->pool,
+                                                                   .offer = offered,
+                                                                   .kind = (uint8_t)event->kind,
+                                                                   .reason = (uint8_t)event->reason};
 }
 
 /* ---- History: observer ----------------------------------------------------------------------------- */
@@ -282,27 +279,19 @@ size_t hr_counts_rejections(const struct hr_counts *counts, const struct hr_reje
  * Means of the timeline of a run over intervals of equal length, for charts.
  *
  * The end of a run, and therefore the length of an interval, is known only when the run has ended. Until then the
- * observer stores a point for each instant at which a count changed: 32 bytes, at the same instants as the rows of the
- * timeline. After the run, each point adds number x duration to the intervals that it covers. Sums are doubles, added
- * in the order of the points.
+ * observer records the counts after each instant at which they changed: 32 bytes, at the same instants as the rows of
+ * the timeline. After the run, each record adds number x duration to the intervals that it covers. Sums are doubles,
+ * added in the order of the records.
  */
 
 enum { N_COLUMNS = 4, NUMBER_BYTES = 32 };
 static const char *const names[N_COLUMNS] = {"waiting", "running", "gpus_allocated", "gpus_total"};
 
-struct point {
-  int64_t at_us;
-  uint32_t waiting, running;
-  uint64_t allocated_milli, total_milli;
-};
-
 struct hr_averages {
   struct hr__out out;
   int64_t clock_us; /* added to every time, so that times match those of the input */
   uint32_t count;
-  struct point *points; /* the last one contains the counts of the current instant, which may change */
-  uint32_t n_points, capacity;
-  bool failed;
+  struct hr_counts counts;
 };
 
 /* The sums of an interval are at index `interval` of each list. */
@@ -330,32 +319,9 @@ enum hr_status hr_averages_create(const char *path, const struct hr_trace *trace
   return HR_OK;
 }
 
-/* ---- Averages: recording --------------------------------------------------------------------------- */
-
-static bool same_point(const struct point *a, const struct point *b) {
-  return a->waiting == b->waiting && a->running == b->running && a->allocated_milli == b->allocated_milli &&
-         a->total_milli == b->total_milli;
-}
-
-/* Removes the last point if it does not differ from the one before it. */
-static void drop_repeated(struct hr_averages *averages) {
-  uint32_t n = averages->n_points;
-  if (n >= 2 && same_point(&averages->points[n - 1], &averages->points[n - 2])) averages->n_points--;
-}
-
 static void on_averages_instant(void *self, const struct hr_view *view) {
   struct hr_averages *averages = self;
-  const struct point now = {view->now_us, view->n_waiting, view->n_running, view->allocated_milli, view->total_milli};
-  if (averages->n_points > 0 && averages->points[averages->n_points - 1].at_us == now.at_us) {
-    averages->points[averages->n_points - 1] = now; /* another pass of the same instant */
-    return;
-  }
-  drop_repeated(averages);
-  if (!HR__ARRAY_HAS_ROOM(averages->points, averages->n_points, averages->capacity)) {
-    averages->failed = true;
-    return;
-  }
-  averages->points[averages->n_points++] = now;
+  on_counts_instant(&averages->counts, view);
 }
 
 struct hr_observer hr_averages_observer(struct hr_averages *averages) {
@@ -365,7 +331,7 @@ struct hr_observer hr_averages_observer(struct hr_averages *averages) {
 /* ---- Averages: means ------------------------------------------------------------------------------- */
 
 static double seconds_of(const struct hr_averages *averages, uint32_t point) {
-  return (double)(averages->points[point].at_us + averages->clock_us) / 1e6;
+  return (double)(averages->counts.changes[point].at_us + averages->clock_us) / 1e6;
 }
 
 /* A time, and the index of the interval that contains it. */
@@ -380,7 +346,8 @@ static struct chart_time chart_time_of(const struct interval_sums *sums, double 
 }
 
 /* Adds a point with counts that are valid from `begin` to `end`. */
-static void add(struct interval_sums *sums, const struct point *point, struct chart_time begin, struct chart_time end) {
+static void add(struct interval_sums *sums, const struct hr_count_change *point, struct chart_time begin,
+                struct chart_time end) {
   const double waiting = point->waiting;
   const double value[N_COLUMNS] = {waiting, point->running, (double)point->allocated_milli / 1000,
                                    (double)point->total_milli / 1000};
@@ -397,9 +364,9 @@ static void add(struct interval_sums *sums, const struct point *point, struct ch
 static void add_points(const struct hr_averages *averages, struct interval_sums *sums) {
   if (sums->count == 0) return;
   struct chart_time begin = chart_time_of(sums, seconds_of(averages, 0));
-  for (uint32_t i = 0; i + 1 < averages->n_points; i++) {
+  for (uint32_t i = 0; i + 1 < averages->counts.n_changes; i++) {
     struct chart_time end = chart_time_of(sums, seconds_of(averages, i + 1));
-    if (end.s > begin.s) add(sums, &averages->points[i], begin, end);
+    if (end.s > begin.s) add(sums, &averages->counts.changes[i], begin, end);
     begin = end;
   }
 }
@@ -429,8 +396,7 @@ static void put(struct hr__out *out, const struct interval_sums *sums) {
 }
 
 enum hr_status hr_averages_finish(struct hr_averages *averages, struct hr_error *error) {
-  drop_repeated(averages);
-  const uint32_t n = averages->n_points;
+  const uint32_t n = averages->counts.n_changes;
   const double begin_s = n ? seconds_of(averages, 0) : 0, end_s = n ? seconds_of(averages, n - 1) : 0;
   struct interval_sums sums = {.count = end_s > begin_s ? averages->count : 0,
                                .begin_s = begin_s,
@@ -438,7 +404,7 @@ enum hr_status hr_averages_finish(struct hr_averages *averages, struct hr_error 
                                .width_s = (end_s - begin_s) / averages->count};
   sums.sum = calloc((size_t)N_COLUMNS * averages->count, sizeof *sums.sum);
   sums.most = calloc(averages->count, sizeof *sums.most);
-  bool ready = sums.sum && sums.most && !averages->failed;
+  bool ready = sums.sum && sums.most && !averages->counts.out_of_memory;
   if (ready) add_points(averages, &sums);
   if (ready) put(&averages->out, &sums);
   free(sums.sum);
@@ -450,6 +416,6 @@ enum hr_status hr_averages_finish(struct hr_averages *averages, struct hr_error 
 void hr_averages_destroy(struct hr_averages *averages) {
   if (!averages) return;
   hr__out_abandon(&averages->out);
-  free(averages->points);
+  free(averages->counts.changes);
   free(averages);
 }

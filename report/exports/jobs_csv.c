@@ -177,6 +177,14 @@ static void put_id(struct jobs_out *out, hr_job job) {
     hr__csv_u64(&out->csv, (trace->row ? trace->row[job.id] : job.id) + UINT64_C(1));
 }
 
+/* Writes an energy in kWh, a power in kW, or a mass of carbon in kg, with six decimals. */
+static void put_quantity(struct hr__csv_out *csv, double value) {
+  char text[HR__NUMBER_BYTES];
+  hr__csv_begin_field(csv);
+  snprintf(text, sizeof text, "%.6f", value);
+  hr__csv_part(csv, text);
+}
+
 static void put_seconds_if(struct jobs_out *out, bool known, int64_t us) {
   if (known)
     hr__csv_seconds(&out->csv, us);
@@ -290,23 +298,6 @@ static void put_cluster(struct jobs_out *out, hr_job job) {
   hr__csv_text(&out->csv, cluster == HR_NONE ? "" : out->result->clusters[cluster].name);
 }
 
-/* Writes the energy of a job in all attempts, in kWh with six decimals. The energy of the facility is not included. */
-static void put_energy(struct jobs_out *out, hr_job job) {
-  char text[HR__NUMBER_BYTES];
-  hr__csv_begin_field(&out->csv);
-  snprintf(text, sizeof text, "%.6f", (double)hr_result_energy(out->result, job).it / HR_KWH_UNITS);
-  hr__csv_part(&out->csv, text);
-}
-
-/* Writes the operational carbon of a job in kg, with six decimals. It includes the carbon of the job's share of the
-   energy of the facility. */
-static void put_carbon(struct jobs_out *out, hr_job job) {
-  char text[HR__NUMBER_BYTES];
-  hr__csv_begin_field(&out->csv);
-  snprintf(text, sizeof text, "%.6f", (double)hr_result_energy(out->result, job).carbon / HR_CARBON_UNITS_PER_KG);
-  hr__csv_part(&out->csv, text);
-}
-
 static void put_row(struct jobs_out *out, hr_job job) {
   const struct hr_trace *trace = out->trace;
   struct hr_slice one;
@@ -333,8 +324,11 @@ static void put_row(struct jobs_out *out, hr_job job) {
   if (out->has_kills) hr__csv_u64(&out->csv, hr_result_accounting(out->result, (hr_job){job.id}).oom_kills);
   if (out->has_slots) put_slots(out, &placement);
   if (out->result->n_clusters) put_cluster(out, job);
-  if (out->has_energy) put_energy(out, job);
-  if (out->has_carbon) put_carbon(out, job);
+  /* The energy is that of all attempts, without the energy of the facility. The carbon includes the job's share of it.
+   */
+  if (out->has_energy) put_quantity(&out->csv, (double)hr_result_energy(out->result, job).it / HR_KWH_UNITS);
+  if (out->has_carbon)
+    put_quantity(&out->csv, (double)hr_result_energy(out->result, job).carbon / HR_CARBON_UNITS_PER_KG);
   if (out->result->resized) put_resizes(out, job);
   hr__csv_end_row(&out->csv);
 }
@@ -459,6 +453,8 @@ struct hr_timeline {
 static const char header[] =
     "time_s,waiting,running,gpus_allocated,gpus_total,fragmented_gpus,stranded_gpus,largest_gang";
 
+#define KW_PER_NW 1e-12
+
 #define COLUMNS_OF_POWER ",power_kw,site_kw"
 #define COLUMNS_OF_EMISSION ",carbon_kg_h"
 #define COLUMNS_OF_BATTERY ",grid_kw,stored_kwh"
@@ -499,28 +495,6 @@ static bool same(const struct counts *a, const struct counts *b) {
          a->battery.grid_nw == b->battery.grid_nw && a->battery.stored == b->battery.stored;
 }
 
-static void put_kilowatts(struct hr__csv_out *csv, int64_t nw) {
-  char text[HR__NUMBER_BYTES];
-  hr__csv_begin_field(csv);
-  snprintf(text, sizeof text, "%.6f", (double)nw * 1e-12);
-  hr__csv_part(csv, text);
-}
-
-static void put_carbon_rate(struct hr__csv_out *csv, int64_t mg_h) {
-  char text[HR__NUMBER_BYTES];
-  hr__csv_begin_field(csv);
-  snprintf(text, sizeof text, "%.6f", (double)mg_h * 1e-6);
-  hr__csv_part(csv, text);
-}
-
-static void put_battery(struct hr__csv_out *csv, const struct hr_battery_now *battery) {
-  char text[HR__NUMBER_BYTES];
-  put_kilowatts(csv, battery->grid_nw);
-  hr__csv_begin_field(csv);
-  snprintf(text, sizeof text, "%.6f", (double)battery->stored / HR_KWH_UNITS);
-  hr__csv_part(csv, text);
-}
-
 static void put_fragments(struct hr__csv_out *csv, const struct counts *counts) {
   for (int column = 0; !counts->has_fragments && column < 3; column++) hr__csv_empty(csv);
   if (!counts->has_fragments) return;
@@ -541,11 +515,14 @@ static void write_pending(struct hr_timeline *timeline) {
   hr__csv_milli(&timeline->csv, counts->total_milli);
   put_fragments(&timeline->csv, counts);
   if (timeline->has.power) {
-    put_kilowatts(&timeline->csv, counts->power.it_nw);
-    put_kilowatts(&timeline->csv, counts->power.site_nw);
+    put_quantity(&timeline->csv, (double)counts->power.it_nw * KW_PER_NW);
+    put_quantity(&timeline->csv, (double)counts->power.site_nw * KW_PER_NW);
   }
-  if (timeline->has.carbon) put_carbon_rate(&timeline->csv, counts->power.carbon_mg_h);
-  if (timeline->has.battery) put_battery(&timeline->csv, &counts->battery);
+  if (timeline->has.carbon) put_quantity(&timeline->csv, (double)counts->power.carbon_mg_h * 1e-6);
+  if (timeline->has.battery) {
+    put_quantity(&timeline->csv, (double)counts->battery.grid_nw * KW_PER_NW);
+    put_quantity(&timeline->csv, (double)counts->battery.stored / HR_KWH_UNITS);
+  }
   hr__csv_end_row(&timeline->csv);
   timeline->written = *counts;
   timeline->any_written = true;

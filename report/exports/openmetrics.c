@@ -70,6 +70,12 @@ static const char *tenant_name(const struct jobs *jobs, uint32_t tenant) {
   return tenant < trace->tenants.count ? trace->tenants.text[tenant] : "default";
 }
 
+/* Begins a series of a tenant. */
+static void begin_series(struct jobs *jobs, uint32_t tenant) {
+  hr__metrics_no_labels(jobs->metrics);
+  hr__metrics_label(jobs->metrics, "cluster_queue", tenant_name(jobs, tenant));
+}
+
 static bool has_jobs(const struct jobs *jobs, uint32_t tenant) {
   return jobs->first_job[tenant] < jobs->first_job[tenant + 1];
 }
@@ -123,46 +129,42 @@ static void add_job(struct jobs *jobs, uint32_t job, const int8_t weight[N_JOB_E
 
 struct family {
   const char *name, *type, *help;
-  const char *label, *value; /* label in addition to cluster_queue; NULL: none */
   int8_t weight[N_JOB_EVENTS];
+  const char *label, *value; /* label in addition to cluster_queue; NULL: none */
 };
 
 /* One row per series of a tenant. Consecutive rows with the same name form one family. */
 static const struct family families[] = {
-    {.name = "kueue_pending_workloads",
-     .type = "gauge",
-     .help = "The number of pending workloads, per 'cluster_queue' and 'status'.",
-     .label = "status",
-     .value = "active",
-     .weight = {[SUBMITTED] = 1, [STARTED] = -1, [INTERRUPTED] = 1, [PREEMPTED] = 1, [REJECTED] = -1}},
-    {.name = "kueue_admitted_active_workloads",
-     .type = "gauge",
-     .help = "The number of admitted workloads that are active, per 'cluster_queue'.",
-     .weight = {[STARTED] = 1, [COMPLETED] = -1, [INTERRUPTED] = -1, [PREEMPTED] = -1}},
-    {.name = "kueue_admitted_workloads",
-     .type = "counter",
-     .help = "The total number of admitted workloads per 'cluster_queue'.",
-     .weight = {[STARTED] = 1}},
-    {.name = "kueue_finished_workloads",
-     .type = "counter",
-     .help = "The total number of finished workloads per 'cluster_queue'.",
-     .weight = {[COMPLETED] = 1}},
-    {.name = "kueue_evicted_workloads",
-     .type = "counter",
-     .help = "The number of evicted workloads per 'cluster_queue' and 'reason'.",
-     .label = "reason",
-     .value = "Preempted",
-     .weight = {[PREEMPTED] = 1}},
-    {.name = "kueue_evicted_workloads",
-     .type = "counter",
-     .help = "",
-     .label = "reason",
-     .value = "NodeFailures",
-     .weight = {[INTERRUPTED] = 1}},
-    {.name = "headroom_rejected_workloads",
-     .type = "counter",
-     .help = "The total number of workloads that were rejected, per 'cluster_queue'.",
-     .weight = {[REJECTED] = 1}}};
+    {"kueue_pending_workloads",
+     "gauge",
+     "The number of pending workloads, per 'cluster_queue' and 'status'.",
+     {[SUBMITTED] = 1, [STARTED] = -1, [INTERRUPTED] = 1, [PREEMPTED] = 1, [REJECTED] = -1},
+     "status",
+     "active"},
+    {"kueue_admitted_active_workloads",
+     "gauge",
+     "The number of admitted workloads that are active, per 'cluster_queue'.",
+     {[STARTED] = 1, [COMPLETED] = -1, [INTERRUPTED] = -1, [PREEMPTED] = -1}},
+    {"kueue_admitted_workloads",
+     "counter",
+     "The total number of admitted workloads per 'cluster_queue'.",
+     {[STARTED] = 1}},
+    {"kueue_finished_workloads",
+     "counter",
+     "The total number of finished workloads per 'cluster_queue'.",
+     {[COMPLETED] = 1}},
+    {"kueue_evicted_workloads",
+     "counter",
+     "The number of evicted workloads per 'cluster_queue' and 'reason'.",
+     {[PREEMPTED] = 1},
+     "reason",
+     "Preempted"},
+    {"kueue_evicted_workloads", "counter", "", {[INTERRUPTED] = 1}, "reason", "NodeFailures"},
+    {"headroom_rejected_workloads",
+     "counter",
+     "The total number of workloads that were rejected, per 'cluster_queue'.",
+     {[REJECTED] = 1}},
+};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
 static void put_family(struct jobs *jobs, const struct family *family) {
@@ -171,8 +173,7 @@ static void put_family(struct jobs *jobs, const struct family *family) {
     clear(jobs);
     for (uint32_t i = jobs->first_job[tenant]; i < jobs->first_job[tenant + 1]; i++)
       add_job(jobs, jobs->job[i], family->weight);
-    hr__metrics_no_labels(jobs->metrics);
-    hr__metrics_label(jobs->metrics, "cluster_queue", tenant_name(jobs, tenant));
+    begin_series(jobs, tenant);
     if (family->label) hr__metrics_label(jobs->metrics, family->label, family->value);
     put_series(jobs, WHOLE);
   }
@@ -209,9 +210,7 @@ static void add_waits(struct jobs *jobs, uint32_t job) {
   const struct hr_export *run = jobs->metrics->run;
   for (uint32_t at = hr_history_last(run->history, (hr_job){job}); at != HR_NONE; at = jobs->attempts[at].previous) {
     const struct hr_attempt *attempt = &jobs->attempts[at];
-    bool first = attempt->previous == HR_NONE;
-    int64_t wait_us =
-        attempt->begin_us - (first ? run->trace->submit_us[job] : jobs->attempts[attempt->previous].end_us);
+    int64_t wait_us = hr__attempt_wait_us(run, jobs->attempts, attempt);
     uint32_t k = sample_at(jobs, attempt->begin_us);
     counts_at(jobs, k)[bucket_of(wait_us)]++;
     jobs->sum[k] += wait_us;
@@ -219,8 +218,7 @@ static void add_waits(struct jobs *jobs, uint32_t job) {
 }
 
 static void put_bucket(struct jobs *jobs, uint32_t tenant, uint32_t k, const char *bound, int64_t count) {
-  hr__metrics_no_labels(jobs->metrics);
-  hr__metrics_label(jobs->metrics, "cluster_queue", tenant_name(jobs, tenant));
+  begin_series(jobs, tenant);
   if (bound) hr__metrics_label(jobs->metrics, "le", bound);
   hr__metrics_sample(jobs->metrics, k, count);
 }
@@ -321,20 +319,13 @@ static enum hr_status put_all_jobs(struct hr__metrics *metrics) {
 enum count { QUEUE_PENDING, QUEUE_RUNNING, GPUS_ALLOC, GPUS_IDLE, GPUS_TOTAL, GPUS_UTILIZATION, N_COUNTS };
 
 static int64_t count_millionths(const struct hr_count_change *change, enum count count) {
-  switch (count) {
-  case QUEUE_PENDING:
-    return (int64_t)change->waiting * WHOLE;
-  case QUEUE_RUNNING:
-    return (int64_t)change->running * WHOLE;
-  case GPUS_ALLOC:
-    return (int64_t)change->allocated_milli * 1000;
-  case GPUS_IDLE:
-    return ((int64_t)change->total_milli - (int64_t)change->allocated_milli) * 1000;
-  case GPUS_TOTAL:
-    return (int64_t)change->total_milli * 1000;
-  default:
-    return change->total_milli ? (int64_t)((hr_amount)change->allocated_milli * WHOLE / change->total_milli) : 0;
-  }
+  const int64_t allocated_milli = (int64_t)change->allocated_milli, total_milli = (int64_t)change->total_milli;
+  if (count == QUEUE_PENDING) return (int64_t)change->waiting * WHOLE;
+  if (count == QUEUE_RUNNING) return (int64_t)change->running * WHOLE;
+  if (count == GPUS_ALLOC) return allocated_milli * 1000;
+  if (count == GPUS_IDLE) return (total_milli - allocated_milli) * 1000;
+  if (count == GPUS_TOTAL) return total_milli * 1000;
+  return total_milli ? (int64_t)((hr_amount)allocated_milli * WHOLE / total_milli) : 0;
 }
 
 static void put_count(struct hr__metrics *metrics, enum count count) {

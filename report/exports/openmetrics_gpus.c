@@ -537,27 +537,18 @@ struct openmetrics_gpus_family {
 };
 
 static const struct openmetrics_gpus_family families[] = {
-    {.name = "headroom_gpu_allocated_ratio",
-     .unit = "ratio",
-     .help = "Share of the GPUs allocated to jobs, used or not.",
-     .add = add_held,
-     .whole = WHOLE},
-    {.name = "DCGM_FI_DEV_GPU_UTIL",
-     .help = "GPU utilization (in %): time during which a job ran and neither saved nor loaded a checkpoint.",
-     .add = add_busy,
-     .whole = INT64_C(100) * WHOLE},
-    {.name = "DCGM_FI_PROF_SM_ACTIVE",
-     .help = "Share of the multiprocessors allocated to running jobs; only for shared GPUs, where it is known.",
-     .add = add_busy_parts,
-     .whole = WHOLE,
-     .shared = true},
-    {.name = "DCGM_FI_DEV_POWER_USAGE",
-     .help = "Power draw (in W) of all GPUs, interpolated between idle draw and power limit by utilization.",
-     .add = add_busy},
-    {.name = "DCGM_FI_DEV_GPU_TEMP",
-     .help = "Mean temperature of the GPUs (in C), which follows their power with a delay.",
-     .add = add_busy,
-     .heat = true}};
+    {"headroom_gpu_allocated_ratio", "ratio", "Share of the GPUs allocated to jobs, used or not.", add_held, WHOLE},
+    {"DCGM_FI_DEV_GPU_UTIL", NULL,
+     "GPU utilization (in %): time during which a job ran and neither saved nor loaded a checkpoint.", add_busy,
+     INT64_C(100) * WHOLE},
+    {"DCGM_FI_PROF_SM_ACTIVE", NULL,
+     "Share of the multiprocessors allocated to running jobs; only for shared GPUs, where it is known.", add_busy_parts,
+     WHOLE, true},
+    {"DCGM_FI_DEV_POWER_USAGE", NULL,
+     "Power draw (in W) of all GPUs, interpolated between idle draw and power limit by utilization.", add_busy},
+    {"DCGM_FI_DEV_GPU_TEMP", NULL, "Mean temperature of the GPUs (in C), which follows their power with a delay.",
+     add_busy, 0, false, true},
+};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
 /* Returns whether jobs run at the same time on parts of a GPU. With time slicing a job has the whole GPU during its

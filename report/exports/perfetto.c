@@ -46,8 +46,31 @@ struct perfetto_writer {
   bool any;          /* at least one event has been written */
 };
 
-/* Writes a string literal. */
-#define PUT_LITERAL(perfetto, text) hr__out_bytes(&(perfetto)->out, text, sizeof text - 1)
+static void put(struct perfetto_writer *perfetto, const char *text) {
+  hr__out_text(&perfetto->out, text);
+}
+
+/* Write `before`, such as ",\"name\":", and a value. */
+
+static void put_text(struct perfetto_writer *perfetto, const char *before, const char *text) {
+  put(perfetto, before);
+  hr__out_json_text(&perfetto->out, text);
+}
+
+static void put_number(struct perfetto_writer *perfetto, const char *before, int64_t number) {
+  put(perfetto, before);
+  hr__out_i64(&perfetto->out, number);
+}
+
+static void put_milli(struct perfetto_writer *perfetto, const char *before, uint64_t milli) {
+  put(perfetto, before);
+  hr__out_milli(&perfetto->out, milli);
+}
+
+static void put_millionths(struct perfetto_writer *perfetto, const char *before, int64_t millionths) {
+  put(perfetto, before);
+  hr__out_millionths(&perfetto->out, millionths);
+}
 
 /* ---- Stays ----------------------------------------------------------------------------------------- */
 
@@ -131,23 +154,16 @@ static void tracks_finish(struct perfetto_tracks *tracks) {
   *tracks = (struct perfetto_tracks){0};
 }
 
-/* Begins an event. The caller then writes its process and thread, its time, its other fields and the closing brace. */
-static void perfetto_begin(struct perfetto_writer *perfetto, const char *phase) {
-  hr__out_text(&perfetto->out, perfetto->any ? ",\n{\"ph\":\"" : "{\"ph\":\"");
-  hr__out_text(&perfetto->out, phase);
+/* Begins an event. The caller then writes its time, its other fields and the closing brace. */
+static void perfetto_begin(struct perfetto_writer *perfetto, const char *phase, uint32_t process, uint32_t thread) {
+  put_text(perfetto, perfetto->any ? ",\n{\"ph\":" : "{\"ph\":", phase);
+  put_number(perfetto, ",\"pid\":", process);
+  put_number(perfetto, ",\"tid\":", thread);
   perfetto->any = true;
 }
 
-static void perfetto_place(struct perfetto_writer *perfetto, uint32_t process, uint32_t thread) {
-  PUT_LITERAL(perfetto, "\",\"pid\":");
-  hr__out_u64(&perfetto->out, process);
-  PUT_LITERAL(perfetto, ",\"tid\":");
-  hr__out_u64(&perfetto->out, thread);
-}
-
 static void perfetto_time(struct perfetto_writer *perfetto, int64_t at_us) {
-  PUT_LITERAL(perfetto, ",\"ts\":");
-  hr__out_i64(&perfetto->out, at_us + perfetto->clock_us);
+  put_number(perfetto, ",\"ts\":", at_us + perfetto->clock_us);
 }
 
 static uint32_t perfetto_pool_process(uint32_t pool) {
@@ -162,32 +178,22 @@ static uint32_t perfetto_thread(const struct perfetto_writer *perfetto, uint32_t
 /* Writes a metadata event with the name of a process or thread; `what` is "process_name" or "thread_name". */
 static void perfetto_name(struct perfetto_writer *perfetto, const char *what, uint32_t process, uint32_t thread,
                           const char *name) {
-  perfetto_begin(perfetto, "M");
-  perfetto_place(perfetto, process, thread);
-  PUT_LITERAL(perfetto, ",\"name\":\"");
-  hr__out_text(&perfetto->out, what);
-  PUT_LITERAL(perfetto, "\",\"args\":{\"name\":");
-  hr__out_json_text(&perfetto->out, name);
-  PUT_LITERAL(perfetto, "}}");
+  perfetto_begin(perfetto, "M", process, thread);
+  put_text(perfetto, ",\"name\":", what);
+  put_text(perfetto, ",\"args\":{\"name\":", name);
+  put(perfetto, "}}");
 }
 
 static void put_alert(struct perfetto_writer *perfetto, const struct hr_alert *alert, uint32_t thread) {
-  char name[200], *words = NULL;
-  size_t size = 0;
-  FILE *out = open_memstream(&words, &size);
-  if (out) hr__put_alert_words(out, alert);
-  if (!out || fclose(out) != 0) perfetto->out.out_of_memory = true;
+  char name[200], *words = hr__alert_words(alert);
+  if (!words) perfetto->out.out_of_memory = true;
   snprintf(name, sizeof name, "%s: %.100s", hr_alert_name(alert->rule), alert->where);
-  perfetto_begin(perfetto, "X");
-  perfetto_place(perfetto, CLUSTER_PROCESS, thread);
+  perfetto_begin(perfetto, "X", CLUSTER_PROCESS, thread);
   perfetto_time(perfetto, alert->begin_us);
-  PUT_LITERAL(perfetto, ",\"dur\":");
-  hr__out_i64(&perfetto->out, alert->end_us - alert->begin_us);
-  PUT_LITERAL(perfetto, ",\"cat\":\"alert\",\"name\":");
-  hr__out_json_text(&perfetto->out, name);
-  PUT_LITERAL(perfetto, ",\"args\":{\"text\":");
-  hr__out_json_text(&perfetto->out, words ? words : "");
-  PUT_LITERAL(perfetto, "}}");
+  put_number(perfetto, ",\"dur\":", alert->end_us - alert->begin_us);
+  put_text(perfetto, ",\"cat\":\"alert\",\"name\":", name);
+  put_text(perfetto, ",\"args\":{\"text\":", words ? words : "");
+  put(perfetto, "}}");
   free(words);
 }
 
@@ -227,13 +233,10 @@ static void perfetto_alerts(struct perfetto_writer *perfetto) {
 
 static void put_rank(struct perfetto_writer *perfetto, const char *what, uint32_t process, uint32_t thread,
                      uint32_t rank) {
-  perfetto_begin(perfetto, "M");
-  perfetto_place(perfetto, process, thread);
-  PUT_LITERAL(perfetto, ",\"name\":\"");
-  hr__out_text(&perfetto->out, what);
-  PUT_LITERAL(perfetto, "\",\"args\":{\"sort_index\":");
-  hr__out_u64(&perfetto->out, rank);
-  PUT_LITERAL(perfetto, "}}");
+  perfetto_begin(perfetto, "M", process, thread);
+  put_text(perfetto, ",\"name\":", what);
+  put_number(perfetto, ",\"args\":{\"sort_index\":", rank);
+  put(perfetto, "}}");
 }
 
 static void put_processes(struct perfetto_writer *perfetto) {
@@ -269,20 +272,14 @@ static void put_threads(struct perfetto_writer *perfetto) {
 /* Writes one counter event with two values. Viewers show each value as a separate counter, such as "jobs waiting". */
 static void put_counters_at(struct perfetto_writer *perfetto, const char *name, const char *first, uint64_t first_milli,
                             const char *second, uint64_t second_milli, int64_t at_us) {
-  perfetto_begin(perfetto, "C");
-  perfetto_place(perfetto, CLUSTER_PROCESS, CLUSTER_PROCESS);
+  perfetto_begin(perfetto, "C", CLUSTER_PROCESS, CLUSTER_PROCESS);
   perfetto_time(perfetto, at_us);
-  PUT_LITERAL(perfetto, ",\"name\":\"");
-  hr__out_text(&perfetto->out, name);
-  PUT_LITERAL(perfetto, "\",\"args\":{\"");
-  hr__out_text(&perfetto->out, first);
-  PUT_LITERAL(perfetto, "\":");
-  hr__out_milli(&perfetto->out, first_milli);
-  PUT_LITERAL(perfetto, ",\"");
-  hr__out_text(&perfetto->out, second);
-  PUT_LITERAL(perfetto, "\":");
-  hr__out_milli(&perfetto->out, second_milli);
-  PUT_LITERAL(perfetto, "}}");
+  put_text(perfetto, ",\"name\":", name);
+  put_text(perfetto, ",\"args\":{", first);
+  put_milli(perfetto, ":", first_milli);
+  put_text(perfetto, ",", second);
+  put_milli(perfetto, ":", second_milli);
+  put(perfetto, "}}");
 }
 
 static void put_counters(struct perfetto_writer *perfetto) {
@@ -304,23 +301,11 @@ static const char *name_of(const uint32_t *column, const struct hr_names *names,
 }
 
 static void put_text_argument(struct perfetto_writer *perfetto, const char *key, const char *text) {
-  if (!text || !text[0]) return;
-  hr__out_text(&perfetto->out, key);
-  hr__out_json_text(&perfetto->out, text);
+  if (text && text[0]) put_text(perfetto, key, text);
 }
 
 static void put_seconds_argument(struct perfetto_writer *perfetto, const char *key, int64_t us) {
-  if (us == 0) return;
-  hr__out_text(&perfetto->out, key);
-  hr__out_millionths(&perfetto->out, us);
-}
-
-/* Returns the wait before an attempt: from the submit of the job, or from the end of its previous attempt. */
-static int64_t wait_us_of(const struct perfetto_writer *perfetto, const struct hr_attempt *attempts,
-                          const struct hr_attempt *attempt) {
-  bool first = attempt->previous == HR_NONE;
-  return attempt->begin_us -
-         (first ? perfetto->run->trace->submit_us[attempt->job.id] : attempts[attempt->previous].end_us);
+  if (us) put_millionths(perfetto, key, us);
 }
 
 static const char *end_words(const struct hr_attempt *attempt) {
@@ -337,12 +322,9 @@ static void put_attempt_arguments(struct perfetto_writer *perfetto, const struct
   put_text_argument(perfetto, ",\"user\":", name_of(trace->user, &trace->users, job));
   put_text_argument(perfetto,
                     ",\"class\":", trace->class_ ? hr_job_class_name((enum hr_job_class)trace->class_[job.id]) : NULL);
-  PUT_LITERAL(perfetto, ",\"job_gpus\":");
-  hr__out_milli(&perfetto->out, attempt->gpu_milli);
-  PUT_LITERAL(perfetto, ",\"attempt\":");
-  hr__out_u64(&perfetto->out, attempt->number + 1);
-  PUT_LITERAL(perfetto, ",\"wait_s\":");
-  hr__out_millionths(&perfetto->out, wait_us_of(perfetto, attempts, attempt));
+  put_milli(perfetto, ",\"job_gpus\":", attempt->gpu_milli);
+  put_number(perfetto, ",\"attempt\":", attempt->number + UINT32_C(1));
+  put_millionths(perfetto, ",\"wait_s\":", hr__attempt_wait_us(perfetto->run, attempts, attempt));
   put_text_argument(perfetto, ",\"started\":", hr_reason_name((enum hr_reason)attempt->start_reason));
   put_text_argument(perfetto, ",\"ended\":", end_words(attempt));
   put_text_argument(perfetto, ",\"reason\":", hr_reason_name((enum hr_reason)attempt->end_reason));
@@ -350,29 +332,22 @@ static void put_attempt_arguments(struct perfetto_writer *perfetto, const struct
   put_seconds_argument(perfetto, ",\"saving_s\":", attempt->saving_us);
   put_seconds_argument(perfetto, ",\"restarting_s\":", attempt->restarting_us);
   if (!perfetto->run->ledger) return;
-  PUT_LITERAL(perfetto, ",\"job_cost_usd\":");
   hr_amount cost = hr__divided(hr_ledger_job(perfetto->run->ledger, job), HR_LEDGER_UNITS_PER_UUSD);
-  hr__out_millionths(&perfetto->out, (int64_t)cost);
+  put_millionths(perfetto, ",\"job_cost_usd\":", (int64_t)cost);
 }
 
 static void put_slice(struct perfetto_writer *perfetto, const struct hr_attempt *attempts,
                       const struct hr_attempt *attempt, const struct perfetto_stay *stay) {
   char buffer[HR_JOB_ID_BUFFER];
-  const char *id = hr_trace_job_id(perfetto->run->trace, attempt->job, buffer);
-  perfetto_begin(perfetto, "X");
-  perfetto_place(perfetto, perfetto_pool_process(attempt->pool.id), perfetto_thread(perfetto, stay->owner, stay->lane));
+  perfetto_begin(perfetto, "X", perfetto_pool_process(attempt->pool.id),
+                 perfetto_thread(perfetto, stay->owner, stay->lane));
   perfetto_time(perfetto, attempt->begin_us);
-  PUT_LITERAL(perfetto, ",\"dur\":");
-  hr__out_i64(&perfetto->out, attempt->end_us - attempt->begin_us);
-  if (attempt->lost_us)
-    PUT_LITERAL(perfetto, ",\"cat\":\"job,lost\",\"cname\":\"terrible\",\"name\":");
-  else
-    PUT_LITERAL(perfetto, ",\"cat\":\"job\",\"name\":");
-  hr__out_json_text(&perfetto->out, id);
-  PUT_LITERAL(perfetto, ",\"args\":{\"gpus\":");
-  hr__out_milli(&perfetto->out, stay->gpu_milli);
+  put_number(perfetto, ",\"dur\":", attempt->end_us - attempt->begin_us);
+  put(perfetto, attempt->lost_us ? ",\"cat\":\"job,lost\",\"cname\":\"terrible\"" : ",\"cat\":\"job\"");
+  put_text(perfetto, ",\"name\":", hr_trace_job_id(perfetto->run->trace, attempt->job, buffer));
+  put_milli(perfetto, ",\"args\":{\"gpus\":", stay->gpu_milli);
   put_attempt_arguments(perfetto, attempts, attempt);
-  PUT_LITERAL(perfetto, "}}");
+  put(perfetto, "}}");
 }
 
 static void put_slices(struct perfetto_writer *perfetto) {
@@ -389,14 +364,11 @@ static void put_slices(struct perfetto_writer *perfetto) {
 /* Writes an instant event with scope "t" (thread) or "p" (process). */
 static void put_instant(struct perfetto_writer *perfetto, const char *scope, uint32_t process, uint32_t thread,
                         int64_t at_us, const char *name) {
-  perfetto_begin(perfetto, "i");
-  perfetto_place(perfetto, process, thread);
+  perfetto_begin(perfetto, "i", process, thread);
   perfetto_time(perfetto, at_us);
-  PUT_LITERAL(perfetto, ",\"s\":\"");
-  hr__out_text(&perfetto->out, scope);
-  PUT_LITERAL(perfetto, "\",\"name\":");
-  hr__out_json_text(&perfetto->out, name);
-  PUT_LITERAL(perfetto, "}");
+  put_text(perfetto, ",\"s\":", scope);
+  put_text(perfetto, ",\"name\":", name);
+  put(perfetto, "}");
 }
 
 static void put_node_changes(struct perfetto_writer *perfetto) {
@@ -434,15 +406,13 @@ static void put_rejections(struct perfetto_writer *perfetto) {
 /* ---- File ------------------------------------------------------------------------------------------ */
 
 static void put_head(struct perfetto_writer *perfetto) {
+  const char *scenario = perfetto->run->label->scenario;
   char digest[HR__NUMBER_BYTES];
-  PUT_LITERAL(perfetto, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"headroom\":");
-  hr__out_json_text(&perfetto->out, hr_version());
-  PUT_LITERAL(perfetto, ",\"scenario\":");
-  hr__out_json_text(&perfetto->out, perfetto->run->label->scenario ? perfetto->run->label->scenario : "");
-  PUT_LITERAL(perfetto, ",\"digest\":");
   snprintf(digest, sizeof digest, "%016" PRIx64, perfetto->run->result->digest);
-  hr__out_json_text(&perfetto->out, digest);
-  PUT_LITERAL(perfetto, "},\"traceEvents\":[\n");
+  put_text(perfetto, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"headroom\":", hr_version());
+  put_text(perfetto, ",\"scenario\":", scenario ? scenario : "");
+  put_text(perfetto, ",\"digest\":", digest);
+  put(perfetto, "},\"traceEvents\":[\n");
 }
 
 enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, struct hr_error *error) {
@@ -460,7 +430,7 @@ enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, 
     put_node_changes(&perfetto);
     put_rejections(&perfetto);
     perfetto_alerts(&perfetto);
-    PUT_LITERAL(&perfetto, "\n]}\n");
+    put(&perfetto, "\n]}\n");
     status = hr__out_commit(&perfetto.out, error);
   }
   tracks_finish(&perfetto.tracks);

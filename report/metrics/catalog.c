@@ -50,7 +50,7 @@ enum {
   REQUESTS = HR_METRIC_OF_REQUESTS
 };
 
-#define ROW(id, path, column, unit, kind, direction, flags, title, help, of_run, of_group)                             \
+#define ROW(id, path, column, unit, kind, direction, flags, title, help, ...)                                          \
   [id] = {path,  column, (enum hr_unit)(unit), (enum hr_metric_kind)(kind), (enum hr_direction)(direction), flags,     \
           title, help},
 const struct hr_metric hr__metric_rows[HR__N_METRICS] = {HR__METRIC_TABLE(ROW)};
@@ -74,12 +74,21 @@ const char *hr_direction_name(enum hr_direction direction) {
 /* ---- Getters --------------------------------------------------------------------------------------- */
 
 #define UNKNOWN ((struct hr__metric_value){HR__UNKNOWN, 0})
-#define COST_OF(summary, member) ((summary)->costs ? (summary)->costs->member : HR_UNKNOWN_UUSD)
+#define SECOND_OF(first, second, ...) second
+
+/* Members of a part of the summary that may be unknown, and of its costs. */
+#define KNOWN(part, member) number(s->part.known, s->part.member)
+#define KNOWN_COUNT(part, member) known_count(s->part.known, s->part.member)
+#define COST(member) usd(s->costs ? s->costs->member : HR_UNKNOWN_UUSD)
 
 static const struct hr_distribution no_distribution;
 
 static struct hr__metric_value number(bool known, double value) {
   return (struct hr__metric_value){known ? value : HR__UNKNOWN, 0};
+}
+
+static struct hr__metric_value positive(double value) {
+  return number(value > 0, value);
 }
 
 static struct hr__metric_value known_count(bool known, uint64_t count) {
@@ -88,6 +97,10 @@ static struct hr__metric_value known_count(bool known, uint64_t count) {
 
 static struct hr__metric_value count(uint64_t count) {
   return known_count(true, count);
+}
+
+static struct hr__metric_value requests(const struct hr_service_summary *service, uint64_t count) {
+  return known_count(service->offered > 0, count);
 }
 
 static struct hr__metric_value share(uint64_t count, uint64_t all) {
@@ -124,9 +137,9 @@ struct hr__metric_value hr__metric_of_run(enum hr__metric metric, const struct h
   const struct hr_summary *s = summary;
   const struct hr_service_summary *v = s->all_services ? s->all_services : &no_services;
   switch (metric) {
-#define OF_RUN(id, path, column, unit, kind, direction, flags, title, help, of_run, of_group)                          \
+#define OF_RUN(id, path, column, unit, kind, direction, flags, title, help, ...)                                       \
   case id:                                                                                                             \
-    return of_run;
+    return HR__FIRST_OF(__VA_ARGS__, );
     HR__METRIC_TABLE(OF_RUN)
   default:
     return UNKNOWN;
@@ -137,9 +150,9 @@ struct hr__metric_value hr__metric_of_group(enum hr__metric metric, const struct
                                             const struct hr_cost_lines *lines) {
   const struct hr_group *g = group;
   switch (metric) {
-#define OF_GROUP(id, path, column, unit, kind, direction, flags, title, help, of_run, of_group)                        \
+#define OF_GROUP(id, path, column, unit, kind, direction, flags, title, help, ...)                                     \
   case id:                                                                                                             \
-    return of_group;
+    return SECOND_OF(__VA_ARGS__, UNKNOWN, );
     HR__METRIC_TABLE(OF_GROUP)
   default:
     return UNKNOWN;

@@ -72,7 +72,7 @@ static void count_jobs(const struct grouper *grouper) {
       count_outcome(totals, trace, job);
     }
     struct hr_gpu_times times = hr__gpu_times_of(result, job);
-    totals->held_milli_us += times.kept + times.lost + times.saving + times.restarting + times.hanging + times.data;
+    totals->held_milli_us += hr__gpu_times_sum(&times);
     totals->useful_milli_us += times.kept;
     totals->training_milli_us += hr__training_milli_us(result, job, &times);
   }
@@ -213,7 +213,7 @@ enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping
   free(grouper.cursor);
   free(shown);
   if (status == HR_OK) return HR_OK;
-  hr__groups_free(groups->group, groups->count);
+  hr__lines_free(groups->group, groups->count, sizeof *groups->group);
   *groups = (struct hr__job_groups){0};
   return status;
 }
@@ -291,72 +291,46 @@ static inline int64_t left_us(const struct hr_result *result, uint32_t job) {
 
 /* ---- Fairness: presence intervals ------------------------------------------------------------------ */
 
-struct job_departure {
-  int64_t at_us;
-  uint32_t job;
-  bool closes; /* the end of a presence interval */
-};
-
 struct presence {
   int64_t *begin_us; /* [count] ascending */
   size_t count;
-  struct job_departure *departures; /* [n_departures] ascending */
+  struct hr__keyed_row *departures; /* [n_departures] ascending; `key`: the time, `row`: the job */
   size_t n_departures, max_count;   /* max_count: maximum number of intervals that overlap */
+  bool *closes;                     /* [n_jobs]: the departure of the job is the end of an interval */
   hr__wide *until_left;             /* [n_jobs]: P at the departure of each job */
 };
 
 static void presence_finish(struct presence *presence) {
   free(presence->begin_us);
   free(presence->departures);
+  free(presence->closes);
   free(presence->until_left);
 }
 
-/* Sorts times >= 0 with a radix sort, least significant digit first. Skips digits that are equal in all times. Returns
-   false if out of memory. */
-static bool sort_departures(struct job_departure *departures, size_t count) {
-  enum { DIGIT_BITS = 11, RADIX = 1 << DIGIT_BITS };
-  struct job_departure *from = departures, *spare = malloc((count + 1) * sizeof *spare), *to = spare;
-  uint64_t differing = 0; /* bits that are not equal in all times */
-  if (!spare) return false;
-  for (size_t i = 1; i < count; i++) differing |= (uint64_t)departures[i].at_us ^ (uint64_t)departures[0].at_us;
-  for (unsigned shift = 0; shift < 64 && differing >> shift; shift += DIGIT_BITS) {
-    size_t place[RADIX + 1] = {0};
-    if ((differing >> shift) % RADIX == 0) continue;
-    for (size_t i = 0; i < count; i++) place[((uint64_t)from[i].at_us >> shift) % RADIX + 1]++;
-    for (size_t i = 0; i < RADIX; i++) place[i + 1] += place[i];
-    for (size_t i = 0; i < count; i++) to[place[((uint64_t)from[i].at_us >> shift) % RADIX]++] = from[i];
-    struct job_departure *sorted = to;
-    to = from;
-    from = sorted;
-  }
-  if (from != departures) memcpy(departures, from, count * sizeof *departures);
-  free(spare);
-  return true;
-}
-
 /* Finds the presence intervals. `last` is scratch space, which the caller has set to zeros; last[party] is 1 + the
-   index of the departure that closes the last interval found for the party. */
+   job whose departure closes the last interval found for the party. */
 static void walk_jobs(const struct hr_result *result, const struct parties *parties, uint32_t *last,
                       struct presence *presence) {
-  struct job_departure *departures = presence->departures;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     if (!was_there(result, job)) continue;
     uint32_t *closing = &last[party_of(parties, job)];
     int64_t submit_us = result->trace->submit_us[job], left_at_us = left_us(result, job);
-    bool begins = *closing == 0 || departures[*closing - 1].at_us < submit_us;
-    bool closes = begins || departures[*closing - 1].at_us < left_at_us;
+    int64_t closed_us = *closing ? left_us(result, *closing - 1) : -1;
+    bool begins = closed_us < submit_us;
     if (begins) presence->begin_us[presence->count++] = submit_us;
-    if (closes && !begins) departures[*closing - 1].closes = false;
-    departures[presence->n_departures++] = (struct job_departure){left_at_us, job, closes};
-    if (closes) *closing = (uint32_t)presence->n_departures;
+    presence->departures[presence->n_departures++] = (struct hr__keyed_row){(uint64_t)left_at_us, job};
+    presence->closes[job] = begins || closed_us < left_at_us;
+    if (!presence->closes[job]) continue;
+    if (!begins) presence->closes[*closing - 1] = false;
+    *closing = job + 1;
   }
 }
 
 static size_t max_present(const struct presence *presence) {
   size_t max_count = 0, ended = 0;
-  const struct job_departure *next = presence->departures;
+  const struct hr__keyed_row *next = presence->departures;
   for (size_t begun = 0; begun < presence->count; begun++) {
-    for (; next->at_us < presence->begin_us[begun]; next++) ended += next->closes;
+    for (; next->key < (uint64_t)presence->begin_us[begun]; next++) ended += presence->closes[next->row];
     if (begun + 1 - ended > max_count) max_count = begun + 1 - ended;
   }
   return max_count;
@@ -375,11 +349,11 @@ static hr__wide integral_until(struct presence_cursor *cursor, const struct pres
   for (; cursor->begun < presence->count && presence->begin_us[cursor->begun] < at_us; cursor->begun++)
     cursor->begins_us += (uint64_t)presence->begin_us[cursor->begun];
   for (; cursor->departed < presence->n_departures; cursor->departed++) {
-    const struct job_departure *departure = &presence->departures[cursor->departed];
-    if (departure->at_us >= at_us) break;
-    if (!departure->closes) continue;
+    const struct hr__keyed_row *departure = &presence->departures[cursor->departed];
+    if (departure->key >= (uint64_t)at_us) break;
+    if (!presence->closes[departure->row]) continue;
     cursor->ended++;
-    cursor->ends_us += (uint64_t)departure->at_us;
+    cursor->ends_us += departure->key;
   }
   return (hr__wide)cursor->begun * (uint64_t)at_us - cursor->begins_us -
          ((hr__wide)cursor->ended * (uint64_t)at_us - cursor->ends_us);
@@ -388,8 +362,8 @@ static hr__wide integral_until(struct presence_cursor *cursor, const struct pres
 static void integrate(struct presence *presence) {
   struct presence_cursor cursor = {0};
   for (size_t i = 0; i < presence->n_departures; i++) {
-    const struct job_departure *departure = &presence->departures[i];
-    presence->until_left[departure->job] = integral_until(&cursor, presence, departure->at_us);
+    const struct hr__keyed_row *departure = &presence->departures[i];
+    presence->until_left[departure->row] = integral_until(&cursor, presence, (int64_t)departure->key);
   }
 }
 
@@ -398,11 +372,12 @@ static bool presence_make(const struct hr_result *result, const struct parties *
   uint32_t *last = calloc((size_t)parties->count + 1, sizeof *last);
   *presence = (struct presence){.begin_us = malloc(room * sizeof *presence->begin_us),
                                 .departures = malloc(room * sizeof *presence->departures),
+                                .closes = malloc(room * sizeof *presence->closes),
                                 .until_left = malloc(room * sizeof *presence->until_left)};
-  bool good = last && presence->begin_us && presence->departures && presence->until_left;
+  bool good = last && presence->begin_us && presence->departures && presence->closes && presence->until_left;
   if (good) walk_jobs(result, parties, last, presence);
   free(last);
-  good = good && sort_departures(presence->departures, presence->n_departures);
+  good = good && hr__sort_keyed_rows(presence->departures, presence->n_departures);
   if (good) presence->max_count = max_present(presence);
   if (good) integrate(presence);
   return good;

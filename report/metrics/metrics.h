@@ -132,6 +132,16 @@ struct hr_distribution hr__sketch_distribution(const struct hr__sketch *sketch);
 
 struct hr__parcel;
 
+/* Frees an array of structures whose first member is a name, such as `char *name`, and the names. `bytes`: the size of
+ * a structure. */
+static inline void hr__lines_free(void *lines, size_t count, size_t bytes) {
+  for (size_t i = 0; i < count; i++) {
+    void *line = (char *)lines + i * bytes;
+    free(*(char **)line);
+  }
+  free(lines);
+}
+
 /* ---- Groups of jobs -------------------------------------------------------------------------------- */
 
 /* Metrics of jobs by tenant, class, size or cluster, and functions that compute GPU time and fairness from the result
@@ -182,14 +192,9 @@ struct hr__job_groups {
 };
 /* Groups the submitted jobs. Afterwards `samples` contains the values of all jobs, from which the caller can compute
    distributions of all jobs. `groups` is empty if the trace does not contain the tenants or classes by which jobs are
-   to be grouped. Returns HR_NO_MEMORY if out of memory. The caller frees groups->group with hr__groups_free(). */
+   to be grouped. Returns HR_NO_MEMORY if out of memory. The caller frees groups->group with hr__lines_free(). */
 enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping grouping, struct hr__samples *samples,
                                struct hr__job_groups *groups);
-static inline void hr__groups_free(struct hr_group *group, size_t count) {
-  for (size_t i = 0; i < count; i++) free(group[i].name);
-  free(group);
-}
-
 /* ---- GPU time -------------------------------------------------------------------------------------- */
 
 /* Returns the time in microseconds from the first start of a job to its end, or to the end of the run if the job was
@@ -217,6 +222,11 @@ static inline void hr__gpu_times_add(struct hr_gpu_times *sum, const struct hr_g
   sum->data += part->data;
 }
 
+/* Returns the sum over all uses. */
+static inline hr_amount hr__gpu_times_sum(const struct hr_gpu_times *times) {
+  return times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;
+}
+
 /* Returns the time for which a job held GPUs. If the result has no accounting, it is known only for completed jobs; 0
    for all others. */
 static inline int64_t hr__held_us(const struct hr_result *result, uint32_t job) {
@@ -228,7 +238,7 @@ static inline int64_t hr__held_us(const struct hr_result *result, uint32_t job) 
    milli-GPUs x microseconds. `times`: the GPU time of the job. */
 static inline hr_amount hr__training_milli_us(const struct hr_result *result, uint32_t job,
                                               const struct hr_gpu_times *times) {
-  hr_amount held = times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;
+  hr_amount held = hr__gpu_times_sum(times);
   if (!result->account || !result->account[job]) return held;
   const struct hr_job_accounting *account = &result->accounts[result->account[job]];
   int64_t ran_us = account->rejected_us ? account->rejected_us - result->start_us[job] : hr__ran_us(result, job);
@@ -345,6 +355,17 @@ struct hr__by_pool {
   struct hr__usage_pool *pools; /* [n_pools] */
   uint32_t *last;               /* [n_jobs]: pool of the last attempt; HR_NONE: the job never ran */
 };
+
+/* Returns whether a job releases its GPUs at an event of this kind. */
+static inline bool hr__releases(enum hr_event_kind kind) {
+  return kind == HR_EVENT_END || kind == HR_EVENT_INTERRUPT || kind == HR_EVENT_PREEMPT;
+}
+
+/* Returns the number of acquired nodes of a pool. */
+static inline uint32_t hr__acquired_nodes(const struct hr_cluster *cluster, hr_pool pool) {
+  return hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) + hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) +
+         hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
+}
 
 /* Returns the integrals of a pool up to `until_us`, which must be at or after pool->until_us. */
 static inline struct hr__pool_time hr__pool_time_at(const struct hr__usage_pool *pool, int64_t until_us) {

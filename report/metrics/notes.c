@@ -26,6 +26,11 @@
 
 enum { NAMES_BYTES = 400, MAX_TYPES = 5, MEANT_BYTES = 120 };
 
+/* Sets `error` if notes could not be made, and returns `status`. */
+static enum hr_status noted(enum hr_status status, struct hr_error *error) {
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
 /* ---- Rejected jobs: counting ----------------------------------------------------------------------- */
 
 static void count(struct hr_rejections *rejections, unsigned reason) {
@@ -81,7 +86,7 @@ enum hr_status hr_rejections_predict(const struct hr_trace *trace, const struct 
     if (reason != HR_REASON_NONE) count(rejections, reason);
   }
   hr__arena_finish(&arena);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return noted(status, error);
 }
 
 bool hr_rejections_are_many(const struct hr_rejections *rejections) {
@@ -325,7 +330,7 @@ enum hr_status hr_gpu_type_notes(const struct hr_trace *trace, const struct hr_c
   if (found > MAX_TYPES && status == HR_OK)
     status = hr_notes_add(notes, "warning: no pool has %d other requested GPU types", found - MAX_TYPES);
   vocabulary_finish(&words);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return noted(status, error);
 }
 
 /* ---- Rejected jobs: the warning -------------------------------------------------------------------- */
@@ -346,8 +351,7 @@ static const char *remedy(enum hr_reason reason) {
     return "add the class to the pool's 'classes'";
   case HR_REASON_OVER_QUOTA:
     return "raise the tenant's quota ('quotas', or the queues in the section of a modelled scheduler); under 'kueue', "
-           "every "
-           "requested resource, also CPU and memory, needs a quota or is in 'excluded_resources'";
+           "every requested resource, also CPU and memory, needs a quota or is in 'excluded_resources'";
   case HR_REASON_NO_QUEUE:
     return "name the queue in the scheduler's section of the scenario, or set its default queue";
   case HR_REASON_GPU_MEMORY:
@@ -380,7 +384,7 @@ static void warn_of_types(FILE *out, const struct hr_trace *trace, const struct 
     describe(&words, &unknown[i], "; ", text);
     fputs(i ? ", '" : "; requested: '", out);
     hr_print_safe(out, unknown[i].list, 60);
-    fprintf(out, "' (%" PRIu64 " job%s", unknown[i].n_jobs, unknown[i].n_jobs == 1 ? "" : "s");
+    fprintf(out, "' (%" PRIu64 " job%s", unknown[i].n_jobs, hr__plural(unknown[i].n_jobs));
     hr_print_safe(out, text, SIZE_MAX);
     fputc(')', out);
     is_any_type = is_any_type || unknown[i].verdict == IS_A_TYPE;
@@ -407,8 +411,8 @@ void hr_rejections_warn(FILE *out, const struct hr_rejections *rejections, const
   for (unsigned reason = 0; reason < HR_MAX_REASONS; reason++) {
     uint64_t jobs = rejections->by_reason[reason];
     if (!jobs) continue;
-    fprintf(out, "warning: %s, %" PRIu64 " job%s: %s", hr_reason_name((enum hr_reason)reason), jobs,
-            jobs == 1 ? "" : "s", hr_rejection_words((enum hr_reason)reason));
+    fprintf(out, "warning: %s, %" PRIu64 " job%s: %s", hr_reason_name((enum hr_reason)reason), jobs, hr__plural(jobs),
+            hr_rejection_words((enum hr_reason)reason));
     if (reason == HR_REASON_NO_GPU_TYPE)
       warn_of_types(out, trace, cluster);
     else
@@ -463,7 +467,7 @@ static enum hr_status note_stalled(const struct hr_trace *trace, const struct hr
                       "warning: the run was stopped after %" PRId64 " %s with %" PRIu64
                       " unfinished job%s: no job ended and no work was saved for a year; set 'horizon_s' to end a run "
                       "earlier",
-                      is_long ? end_s / 86400 : end_s, is_long ? "days" : "s", left, left == 1 ? "" : "s");
+                      is_long ? end_s / 86400 : end_s, is_long ? "days" : "s", left, hr__plural(left));
 }
 
 /* Adds a warning if jobs that run at the end of a stalled run have run out of GPU memory. An example is a gang with all
@@ -479,7 +483,7 @@ static enum hr_status note_kills(const struct hr_result *result, struct hr_notes
                       "warning: %" PRIu64
                       " job%s ran out of GPU memory until the run ended, next to other jobs or with several "
                       "tasks on one GPU; set the pool's \"memory\" to \"reserved\" to guarantee requested memory",
-                      dead, dead == 1 ? "" : "s");
+                      dead, hr__plural(dead));
 }
 
 /* ---- Notes: rejections ----------------------------------------------------------------------------- */
@@ -545,35 +549,10 @@ static enum hr_status note_all_rejected(const struct hr_trace *trace, const stru
 
 /* ---- Notes: notes of a run ------------------------------------------------------------------------- */
 
-static bool has_tenant(const struct hr_trace *trace, const char *name) {
-  for (uint32_t i = 0; i < trace->tenants.count; i++)
-    if (strcmp(trace->tenants.text[i], name) == 0) return true;
+static bool has_name(const struct hr_names *names, const char *name) {
+  for (uint32_t i = 0; i < names->count; i++)
+    if (strcmp(names->text[i], name) == 0) return true;
   return false;
-}
-
-static bool has_budget(const struct hr_cost_spec *costs, const char *name) {
-  for (size_t i = 0; i < costs->n_budgets; i++)
-    if (strcmp(costs->budgets[i].tenant, name) == 0) return true;
-  return false;
-}
-
-static bool has_quota(const struct hr_quota_spec *quotas, const char *name) {
-  for (uint32_t i = 0; i < quotas->n_nodes; i++)
-    if (quotas->nodes[i].is_tenant && strcmp(quotas->nodes[i].name, name) == 0) return true;
-  return false;
-}
-
-/* Returns a list of the tenants of the trace that have no budget or, if `quotas` is not NULL, no quota. It ends with
-   NULL. The caller frees it. Returns NULL if out of memory. */
-static const char **list_others(const struct hr_trace *trace, const struct hr_cost_spec *costs,
-                                const struct hr_quota_spec *quotas) {
-  const char **others = calloc((size_t)trace->tenants.count + 1, sizeof *others);
-  size_t n_others = 0;
-  for (uint32_t i = 0; others && i < trace->tenants.count; i++) {
-    const char *tenant = trace->tenants.text[i];
-    if (quotas ? !has_quota(quotas, tenant) : !has_budget(costs, tenant)) others[n_others++] = tenant;
-  }
-  return others;
 }
 
 /* Adds a note on a tenant of the scenario that has no jobs in the trace. The note suggests the most similar name among
@@ -587,39 +566,41 @@ static enum hr_status note_tenant(const char *what, const char *name, const char
                       nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-static enum hr_status note_budgets(const struct hr_trace *trace, const struct hr_cost_spec *costs,
+/* Adds notes on the `count` tenants with a budget or quota that have no jobs in the trace. Only tenants of the trace
+   without a budget or quota are suggested. */
+static enum hr_status note_limited(const struct hr_trace *trace, const char *what, const char **limited, uint32_t count,
                                    struct hr_notes *notes) {
-  const char **others = list_others(trace, costs, NULL);
+  const struct hr_names names = {.text = limited, .count = count};
+  const char **others = calloc((size_t)trace->tenants.count + 1, sizeof *others);
   enum hr_status status = others ? HR_OK : HR_NO_MEMORY;
-  for (size_t i = 0; i < costs->n_budgets && status == HR_OK; i++)
-    if (!has_tenant(trace, costs->budgets[i].tenant))
-      status = note_tenant("budget", costs->budgets[i].tenant, others, notes);
-  free(others);
-  return status;
-}
-
-static enum hr_status note_quotas(const struct hr_trace *trace, const struct hr_quota_spec *quotas,
-                                  struct hr_notes *notes) {
-  const char **others = list_others(trace, NULL, quotas);
-  enum hr_status status = others ? HR_OK : HR_NO_MEMORY;
-  for (uint32_t i = 0; i < quotas->n_nodes && status == HR_OK; i++) {
-    const struct hr_quota_node *node = &quotas->nodes[i];
-    if (node->is_tenant && !has_tenant(trace, node->name)) status = note_tenant("quota", node->name, others, notes);
-  }
+  size_t n_others = 0;
+  for (uint32_t i = 0; others && i < trace->tenants.count; i++)
+    if (!has_name(&names, trace->tenants.text[i])) others[n_others++] = trace->tenants.text[i];
+  for (uint32_t i = 0; i < count && status == HR_OK; i++)
+    if (!has_name(&trace->tenants, limited[i])) status = note_tenant(what, limited[i], others, notes);
   free(others);
   return status;
 }
 
 static enum hr_status note_tenants(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                                    const struct hr_quota_spec *quotas, struct hr_notes *notes) {
-  enum hr_status status = costs->n_budgets ? note_budgets(trace, costs, notes) : HR_OK;
-  return status == HR_OK && quotas ? note_quotas(trace, quotas, notes) : status;
+  const uint32_t n_budgets = (uint32_t)costs->n_budgets, n_nodes = quotas ? quotas->n_nodes : 0;
+  const char **limited = calloc((size_t)n_budgets + n_nodes + 1, sizeof *limited);
+  uint32_t count = 0;
+  if (!limited) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < n_budgets; i++) limited[i] = costs->budgets[i].tenant;
+  enum hr_status status = note_limited(trace, "budget", limited, n_budgets, notes);
+  for (uint32_t i = 0; i < n_nodes; i++)
+    if (quotas->nodes[i].is_tenant) limited[count++] = quotas->nodes[i].name;
+  if (status == HR_OK) status = note_limited(trace, "quota", limited, count, notes);
+  free(limited);
+  return status;
 }
 
 enum hr_status hr_tenant_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                                const struct hr_quota_spec *quotas, struct hr_notes *notes, struct hr_error *error) {
   enum hr_status status = note_tenants(trace, costs, quotas, notes);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return noted(status, error);
 }
 
 /* Adds a note if the trace contains jobs that had failed. Called only if nodes fail in the run. The recorded jobs may
@@ -633,7 +614,7 @@ static enum hr_status note_recorded_failures(const struct hr_trace *trace, uint3
                       " job%s had failed when the trace was recorded, and the run adds failures of nodes: failures of "
                       "nodes that were recorded count twice; to replay only the trace, set "
                       "'cluster.faults.per_1000_node_days' to 0; to omit the failed jobs, set 'trace.failed' to 'drop'",
-                      recorded, recorded == 1 ? "" : "s");
+                      recorded, hr__plural(recorded));
 }
 
 enum hr_status hr_recorded_failure_notes(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
@@ -644,7 +625,7 @@ enum hr_status hr_recorded_failure_notes(const struct hr_trace *trace, const str
     fails = fails || (faults && faults->n_processes > 0 && cluster->pools[i].nodes > 0);
   }
   enum hr_status status = fails ? note_recorded_failures(trace, trace->n_jobs, notes) : HR_OK;
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return noted(status, error);
 }
 
 enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
@@ -657,7 +638,7 @@ enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_s
   uint64_t injected = 0;
   for (uint32_t i = 0; i < result->n_pools; i++) injected += result->pools[i].failures;
   if (status == HR_OK && injected) status = note_recorded_failures(trace, result->n_jobs, notes);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return noted(status, error);
 }
 
 /* ---- Notes: speeds and interference ---------------------------------------------------------------- */
@@ -674,18 +655,12 @@ static uint32_t count_jobs(const struct hr_trace *trace, uint32_t model) {
   return count;
 }
 
-static bool has_model(const struct hr_trace *trace, const char *name) {
-  for (uint32_t i = 0; i < trace->models.count; i++)
-    if (strcmp(trace->models.text[i], name) == 0) return true;
-  return false;
-}
-
 /* The interference pairs of a pool contain names of models. Returns the first of these names that is the model of no
    job; NULL if none exists. */
 static const char *unknown_model(const struct hr_trace *trace, const struct hr_pool_spec *pool) {
   for (uint32_t i = 0; i < pool->n_pairs; i++) {
-    if (!has_model(trace, pool->pairs[i].model)) return pool->pairs[i].model;
-    if (!has_model(trace, pool->pairs[i].with)) return pool->pairs[i].with;
+    if (!has_name(&trace->models, pool->pairs[i].model)) return pool->pairs[i].model;
+    if (!has_name(&trace->models, pool->pairs[i].with)) return pool->pairs[i].with;
   }
   return NULL;
 }
@@ -699,7 +674,7 @@ enum hr_status hr_pair_notes(const struct hr_trace *trace, const struct hr_clust
       status = hr_notes_add(notes, "pool '%.60s': interference_pairs has model '%.60s', but no job has this model",
                             cluster->pools[i].name, unknown);
   }
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return noted(status, error);
 }
 
 enum hr_status hr_speed_notes(const struct hr_trace *trace, const struct hr_speeds *speeds, struct hr_notes *notes,
@@ -721,7 +696,7 @@ enum hr_status hr_speed_notes(const struct hr_trace *trace, const struct hr_spee
   if (status == HR_OK && n_without)
     status = hr_notes_add(notes, "models: %" PRIu32 " job%s the default speed, since they have no model", n_without,
                           n_without == 1 ? " uses" : "s use");
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return noted(status, error);
 }
 
 /* ---- Notes: network speeds ------------------------------------------------------------------------- */
@@ -772,8 +747,7 @@ static bool has_speed(struct hr_links *links, uint32_t model, enum hr_network ne
 
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr_links *links = self;
-  bool leaves = event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT || event->kind == HR_EVENT_PREEMPT;
-  if (!leaves || !event->placement || links->trace->gpus[event->job.id] < 2) return;
+  if (!hr__releases(event->kind) || !event->placement || links->trace->gpus[event->job.id] < 2) return;
   enum hr_network network = hr_cluster_links(view->cluster, event->placement);
   if (network == HR_NETWORK_NONE) return;
   uint32_t model = model_of(links->trace, event->job);
@@ -807,7 +781,7 @@ enum hr_status hr_links_notes(const struct hr_links *links, struct hr_notes *not
                                        " %% of the GPU time of jobs that span a network has no speed "
                                        "and is assumed as fast as within a node: %s%s",
                                        tenths / 10, tenths % 10, names, n_models > LINKS_MAX_NAMES ? ", ..." : "");
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return noted(status, error);
 }
 
 /* ---- Notes: series of carbon intensities and prices ------------------------------------------------ */
@@ -915,5 +889,5 @@ enum hr_status hr_series_notes(const struct hr_trace *trace, const struct hr_clu
       status = note_start(&use, &first, notes);
     if (!first.series) first = use;
   }
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  return noted(status, error);
 }

@@ -344,17 +344,18 @@ static enum hr_status fill_groups(struct hr_summary *summary, const struct hr_re
   summary->wait_s = hr__distribution_of_us(samples->wait_us, all->started, all->wait_us);
   summary->jct_s = hr__distribution_of_us(samples->jct_us, all->completed, all->jct_us);
   summary->slowdown = hr__distribution_of_slowdowns(samples->slowdown_key, all->completed, all->slowdown);
-  status = hr__groups_make(result, HR__BY_CLASS, samples, &groups);
-  summary->by_class = groups.group;
-  summary->n_classes = groups.count;
-  if (status != HR_OK) return status;
-  status = hr__groups_make(result, HR__BY_TENANT, samples, &groups);
-  summary->by_tenant = groups.group;
-  summary->n_tenants = groups.count;
-  if (status != HR_OK) return status;
-  status = hr__groups_make(result, HR__BY_CLUSTER, samples, &groups);
-  summary->by_cluster = groups.group;
-  summary->n_clusters = groups.count;
+  const struct {
+    enum hr__grouping grouping;
+    struct hr_group **group;
+    size_t *count;
+  } others[] = {{HR__BY_CLASS, &summary->by_class, &summary->n_classes},
+                {HR__BY_TENANT, &summary->by_tenant, &summary->n_tenants},
+                {HR__BY_CLUSTER, &summary->by_cluster, &summary->n_clusters}};
+  for (size_t i = 0; i < sizeof others / sizeof *others && status == HR_OK; i++) {
+    status = hr__groups_make(result, others[i].grouping, samples, &groups);
+    *others[i].group = groups.group;
+    *others[i].count = groups.count;
+  }
   return status == HR_OK ? fill_routing(summary, result) : status;
 }
 
@@ -430,10 +431,10 @@ static void services_free(struct hr_service_summary *services, size_t count) {
 void hr_summary_destroy(struct hr_summary *summary) {
   if (!summary) return;
   pool_figures_free(summary->by_pool, summary->n_pools);
-  hr__groups_free(summary->by_tenant, summary->n_tenants);
-  hr__groups_free(summary->by_class, summary->n_classes);
-  hr__groups_free(summary->by_size, summary->n_sizes);
-  hr__groups_free(summary->by_cluster, summary->n_clusters);
+  hr__lines_free(summary->by_tenant, summary->n_tenants, sizeof(struct hr_group));
+  hr__lines_free(summary->by_class, summary->n_classes, sizeof(struct hr_group));
+  hr__lines_free(summary->by_size, summary->n_sizes, sizeof(struct hr_group));
+  hr__lines_free(summary->by_cluster, summary->n_clusters, sizeof(struct hr_group));
   for (size_t i = 0; i < summary->n_routing; i++) {
     free(summary->routing[i].name);
     free(summary->routing[i].from);
@@ -449,12 +450,6 @@ void hr_summary_destroy(struct hr_summary *summary) {
 
 /* ---- Streamed runs --------------------------------------------------------------------------------- */
 
-/* Integrals up to `until_us`. */
-struct integrals {
-  int64_t until_us;
-  hr__wide waiting, allocated_milli, total_milli;
-};
-
 struct hr_streamed {
   const struct hr_trace *trace;
   struct hr__sketch wait, jct, slowdown; /* slowdown in millionths */
@@ -463,7 +458,7 @@ struct hr_streamed {
   bool stoppable;
   struct hr_gpu_times milli_us; /* GPU time of jobs that ended or were rejected; 0 if jobs cannot be interrupted */
   struct hr__rejections rejections;
-  struct integrals now, at_last_end, at_last_submit;
+  struct hr__integrals now, at_last_end, at_last_submit;
 };
 
 struct hr_streamed *hr_streamed_create(const struct hr_trace *trace) {
@@ -477,7 +472,7 @@ void hr_streamed_destroy(struct hr_streamed *streamed) {
 }
 
 static void advance(struct hr_streamed *streamed, int64_t now_us) {
-  struct integrals *now = &streamed->now;
+  struct hr__integrals *now = &streamed->now;
   uint64_t passed_us = (uint64_t)(now_us - now->until_us);
   now->waiting += (hr__wide)streamed->waiting * passed_us;
   now->allocated_milli += (hr__wide)streamed->allocated_milli * passed_us;
@@ -553,10 +548,6 @@ struct hr_observer hr_streamed_observer(struct hr_streamed *streamed) {
   return (struct hr_observer){.self = streamed, .on_event = on_event, .on_instant = on_instant};
 }
 
-static double utilization(const struct integrals *span) {
-  return span->total_milli ? (double)span->allocated_milli / (double)span->total_milli : 0;
-}
-
 enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_notes *notes) {
   return hr__rejections_note(&streamed->rejections, notes);
 }
@@ -590,8 +581,8 @@ struct hr_summary hr_streamed_close(const struct hr_streamed *streamed, const st
                                     const struct hr_result *result) {
   bool finished = result->n_completed + result->n_rejected == streamed->trace->n_jobs;
   bool all_submitted = result->n_submitted == streamed->trace->n_jobs;
-  const struct integrals *span = finished ? &streamed->at_last_end : &streamed->now;
-  const struct integrals *submits = all_submitted ? &streamed->at_last_submit : &streamed->now;
+  const struct hr__integrals *span = finished ? &streamed->at_last_end : &streamed->now;
+  const struct hr__integrals *submits = all_submitted ? &streamed->at_last_submit : &streamed->now;
   struct hr_summary summary = {.gpus = hr_cluster_spec_gpus(cluster),
                                .jobs_submitted = result->n_submitted,
                                .jobs_completed = result->n_completed,
@@ -607,15 +598,15 @@ struct hr_summary hr_streamed_close(const struct hr_streamed *streamed, const st
                                .slowdown = hr__sketch_distribution(&streamed->slowdown),
                                .makespan_s = hr__seconds(span->until_us),
                                .submit_window_s = hr__seconds(submits->until_us),
-                               .utilization_makespan = utilization(span),
-                               .utilization_submit_window = utilization(submits),
+                               .utilization_makespan = hr__ratio(span->allocated_milli, span->total_milli),
+                               .utilization_submit_window = hr__ratio(submits->allocated_milli, submits->total_milli),
                                .gpu_hours = hr__gpu_hours((hr_amount)streamed->now.allocated_milli),
                                .queue_max = streamed->queue_max,
+                               .queue_mean = hr__ratio(span->waiting, (uint64_t)span->until_us),
                                .n_events = result->n_events,
                                .n_passes = result->n_passes,
                                .digest = result->digest};
   for (uint32_t i = 0; i < cluster->n_pools; i++) summary.nodes += cluster->pools[i].nodes;
-  if (span->until_us) summary.queue_mean = (double)span->waiting / (double)span->until_us;
   fill_accounting(streamed, cluster, result, &summary);
   return summary;
 }

@@ -40,7 +40,7 @@ static double hours_of(hr_amount us) {
 }
 
 static struct hr_goodput goodput_figures(const struct hr_gpu_times *times) {
-  hr_amount held = times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;
+  hr_amount held = hr__gpu_times_sum(times);
   return (struct hr_goodput){.useful_gpu_hours = hr__gpu_hours(times->kept),
                              .lost_gpu_hours = hr__gpu_hours(times->lost),
                              .checkpoint_gpu_hours = hr__gpu_hours(times->saving),
@@ -340,7 +340,7 @@ static enum hr_status make_data(const struct hr_result *result, const struct hr_
                                 struct hr_data_metrics *figures) {
   if (!result->data) return HR_OK;
   const struct hr_data_result *data = result->data;
-  const hr_amount held = times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;
+  const hr_amount held = hr__gpu_times_sum(times);
   figures->known = true;
   figures->waiting_gpu_hours = hr__gpu_hours(times->data);
   figures->waiting_share = held > 0 ? (double)times->data / (double)held : 0;
@@ -381,16 +381,10 @@ enum hr_status hr__goodput_make(const struct hr_cluster_spec *cluster, const str
   return status == HR_OK ? make_data(result, times, &summary->data) : status;
 }
 
-static void free_data_lines(struct hr_data_line *lines, size_t count) {
-  for (size_t i = 0; i < count; i++) free(lines[i].name);
-  free(lines);
-}
-
 void hr__goodput_finish(struct hr_summary *summary) {
-  for (size_t i = 0; i < summary->faults.n_failure_classes; i++) free(summary->faults.by_failure_class[i].name);
-  free(summary->faults.by_failure_class);
-  free_data_lines(summary->data.by_storage, summary->data.n_storage);
-  free_data_lines(summary->data.by_link, summary->data.n_links);
+  hr__lines_free(summary->faults.by_failure_class, summary->faults.n_failure_classes, sizeof(struct hr_outage_line));
+  hr__lines_free(summary->data.by_storage, summary->data.n_storage, sizeof(struct hr_data_line));
+  hr__lines_free(summary->data.by_link, summary->data.n_links, sizeof(struct hr_data_line));
 }
 
 /* ---- Energy ---------------------------------------------------------------------------------------- */
@@ -622,6 +616,17 @@ static struct hr_energy grid_of(const struct hr_pool_energy *pool) {
   return energy;
 }
 
+static struct hr_carbon_line pool_line(const struct hr_electricity *known, const struct hr_pool_energy *pool) {
+  const struct hr_energy grid = grid_of(pool);
+  struct hr_carbon_line line = carbon_line(&grid);
+  line.known = known->carbon != NULL;
+  line.price_known = known->price != NULL;
+  line.water_known = known->water_ul_kwh > 0;
+  line.embodied_known = known->embodied_ug > 0;
+  line.water_l = (double)pool->meter.it / HR_KWH_UNITS * (double)known->water_ul_kwh / UL_PER_L;
+  return line;
+}
+
 static void set_ratios(const struct hr_energy *meter, hr_amount battery, struct hr_carbon_metrics *figures) {
   double grid_kwh = (double)(meter->it + meter->facility + battery) / HR_KWH_UNITS;
   figures->any_energy = grid_kwh > 0;
@@ -634,21 +639,22 @@ static struct hr_carbon_metrics carbon_totals(const struct hr_cluster_spec *clus
   struct hr_carbon_metrics figures = {0};
   struct hr_energy meter = {0}, jobs = {0};
   hr_amount battery = 0;
+  double water_l = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_electricity *known = known_of(cluster, i);
     if (!known) continue;
-    figures.known = figures.known || known->carbon;
-    figures.price_known = figures.price_known || known->price;
-    figures.water_known = figures.water_known || known->water_ul_kwh;
-    figures.embodied_known = figures.embodied_known || known->embodied_ug;
-    const struct hr_energy grid = grid_of(&result->pools[i].energy);
+    const struct hr_pool_energy *energy = &result->pools[i].energy;
+    const struct hr_carbon_line line = pool_line(known, energy);
+    const struct hr_energy grid = grid_of(energy);
+    figures.known |= line.known;
+    figures.price_known |= line.price_known;
+    figures.water_known |= line.water_known;
+    figures.embodied_known |= line.embodied_known;
+    water_l += line.water_l;
+    battery += energy->battery.charged - energy->battery.discharged;
     add_parts(&meter, &grid);
-    battery += result->pools[i].energy.battery.charged - result->pools[i].energy.battery.discharged;
-    add_parts(&jobs, &result->pools[i].energy.use[HR_ENERGY_JOBS]);
-    figures.all.water_l +=
-        (double)result->pools[i].energy.meter.it / HR_KWH_UNITS * (double)known->water_ul_kwh / UL_PER_L;
+    add_parts(&jobs, &energy->use[HR_ENERGY_JOBS]);
   }
-  double water_l = figures.all.water_l;
   figures.all = carbon_line(&meter);
   figures.all.water_l = water_l;
   figures.jobs = carbon_line(&jobs);
@@ -673,14 +679,8 @@ static enum hr_status make_carbon_pools(const struct hr_cluster_spec *cluster, c
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
     const struct hr_electricity *known = known_of(cluster, i);
     if (!known) continue;
-    const struct hr_energy grid = grid_of(&result->pools[i].energy);
-    struct hr_carbon_line line = carbon_line(&grid);
-    line.known = known->carbon != NULL;
-    line.price_known = known->price != NULL;
-    line.water_known = known->water_ul_kwh > 0;
-    line.embodied_known = known->embodied_ug > 0;
-    line.water_l = (double)result->pools[i].energy.meter.it / HR_KWH_UNITS * (double)known->water_ul_kwh / UL_PER_L;
-    status = append_line(figures->by_pool, &figures->n_pools, cluster->pools[i].name, line);
+    status = append_line(figures->by_pool, &figures->n_pools, cluster->pools[i].name,
+                         pool_line(known, &result->pools[i].energy));
   }
   return status;
 }
@@ -731,21 +731,11 @@ enum hr_status hr__energy_make(const struct hr_cluster_spec *cluster, const stru
   return status;
 }
 
-static void free_energy_lines(struct hr_energy_line *lines, size_t count) {
-  for (size_t i = 0; i < count; i++) free(lines[i].name);
-  free(lines);
-}
-
-static void free_carbon_lines(struct hr_carbon_line *lines, size_t count) {
-  for (size_t i = 0; i < count; i++) free(lines[i].name);
-  free(lines);
-}
-
 void hr__energy_finish(struct hr_summary *summary) {
-  free_energy_lines(summary->energy.by_pool, summary->energy.n_pools);
-  free_energy_lines(summary->energy.by_tenant, summary->energy.n_tenants);
-  free_carbon_lines(summary->carbon.by_pool, summary->carbon.n_pools);
-  free_carbon_lines(summary->carbon.by_tenant, summary->carbon.n_tenants);
+  hr__lines_free(summary->energy.by_pool, summary->energy.n_pools, sizeof(struct hr_energy_line));
+  hr__lines_free(summary->energy.by_tenant, summary->energy.n_tenants, sizeof(struct hr_energy_line));
+  hr__lines_free(summary->carbon.by_pool, summary->carbon.n_pools, sizeof(struct hr_carbon_line));
+  hr__lines_free(summary->carbon.by_tenant, summary->carbon.n_tenants, sizeof(struct hr_carbon_line));
 }
 
 /* ---- Energy: jobs that a power budget never permits ------------------------------------------------ */
@@ -794,6 +784,6 @@ enum hr_status hr__power_budget_note(const struct hr_trace *trace, const struct 
   return hr_notes_add(notes,
                       "%" PRIu32 " job%s never start%s: 'power_budget_w' permits at most %" PRIu64
                       " GPUs of a pool to work at once; the first is %s",
-                      count, count == 1 ? "" : "s", count == 1 ? "s" : "", most,
+                      count, hr__plural(count), count == 1 ? "s" : "", most,
                       hr_trace_job_id(trace, (hr_job){first}, id));
 }

@@ -318,20 +318,30 @@ static double interpolate(double low, double high, double weight) {
   return low + weight * (high - low); /* exact if low == high */
 }
 
-struct hr_distribution hr__distribution_of_us(int64_t *us, size_t count, hr__wide sum_us) {
+/* Returns the distribution of the values of keys with the given sum. `value_of` returns the value of a key; values and
+   the sum are divided by `unit`. */
+static struct hr_distribution distribution_of(int64_t *keys, size_t count, double sum, double (*value_of)(int64_t key),
+                                              double unit) {
   if (count == 0) return (struct hr_distribution){0};
-  struct brackets brackets = find_brackets(us, count);
-  double seconds[N_QUANTILES];
+  struct brackets brackets = find_brackets(keys, count);
+  double value[N_QUANTILES];
   for (size_t q = 0; q < N_QUANTILES; q++)
-    seconds[q] =
-        interpolate((double)brackets.low[q], (double)brackets.high[q], brackets.weight[q]) / (double)HR_SECOND_US;
+    value[q] = interpolate(value_of(brackets.low[q]), value_of(brackets.high[q]), brackets.weight[q]) / unit;
   return (struct hr_distribution){.count = count,
-                                  .mean = (double)sum_us / (double)count / (double)HR_SECOND_US,
-                                  .p50 = seconds[0],
-                                  .p90 = seconds[1],
-                                  .p95 = seconds[2],
-                                  .p99 = seconds[3],
-                                  .max = (double)brackets.max / (double)HR_SECOND_US};
+                                  .mean = sum / (double)count / unit,
+                                  .p50 = value[0],
+                                  .p90 = value[1],
+                                  .p95 = value[2],
+                                  .p99 = value[3],
+                                  .max = value_of(brackets.max) / unit};
+}
+
+static double same_value(int64_t key) {
+  return (double)key;
+}
+
+struct hr_distribution hr__distribution_of_us(int64_t *us, size_t count, hr__wide sum_us) {
+  return distribution_of(us, count, (double)sum_us, same_value, (double)HR_SECOND_US);
 }
 
 static double slowdown_of(int64_t key) {
@@ -341,18 +351,7 @@ static double slowdown_of(int64_t key) {
 }
 
 struct hr_distribution hr__distribution_of_slowdowns(int64_t *keys, size_t count, double sum) {
-  if (count == 0) return (struct hr_distribution){0};
-  struct brackets brackets = find_brackets(keys, count);
-  double value[N_QUANTILES];
-  for (size_t q = 0; q < N_QUANTILES; q++)
-    value[q] = interpolate(slowdown_of(brackets.low[q]), slowdown_of(brackets.high[q]), brackets.weight[q]);
-  return (struct hr_distribution){.count = count,
-                                  .mean = sum / (double)count,
-                                  .p50 = value[0],
-                                  .p90 = value[1],
-                                  .p95 = value[2],
-                                  .p99 = value[3],
-                                  .max = slowdown_of(brackets.max)};
+  return distribution_of(keys, count, sum, slowdown_of, 1);
 }
 
 /* ---- Distributions: sketches ----------------------------------------------------------------------- */
@@ -727,13 +726,9 @@ static void pool_advance(struct hr__usage_pool *pool, int64_t now_us, int64_t la
   pool->until_us = now_us;
 }
 
-static bool releases(enum hr_event_kind kind) {
-  return kind == HR_EVENT_END || kind == HR_EVENT_INTERRUPT || kind == HR_EVENT_PREEMPT;
-}
-
 static void note_job(struct hr__by_pool *self, const struct hr_trace *trace, const struct hr_event *event) {
   bool starts = event->kind == HR_EVENT_START;
-  if (!starts && !releases(event->kind)) return;
+  if (!starts && !hr__releases(event->kind)) return;
   struct hr__usage_pool *pool = &self->pools[event->placement->pool.id];
   uint64_t milli = hr_placement_milli(event->placement, trace, event->job);
   pool_advance(pool, event->at_us, self->last_end_us);

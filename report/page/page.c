@@ -127,8 +127,7 @@ static void count_fragments(struct hr_page_watch *watch, int64_t now_us) {
 
 static void count_nodes(struct page_offer *offer, const struct hr_cluster *cluster, int64_t now_us) {
   hr_pool pool = offer->pool;
-  uint32_t up = hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) + hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) +
-                hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
+  uint32_t up = hr__acquired_nodes(cluster, pool);
   hr__buckets_set(&offer->up, now_us, up);
   hr__buckets_set(&offer->nodes, now_us, up + hr_cluster_offer(cluster, pool));
 }
@@ -172,18 +171,14 @@ static void watch_close(struct hr_page_watch *watch, int64_t end_us) {
 
 enum { MAX_ALERTS = 5000, MAX_ALERT_GROUPS = 1000 };
 
-static enum hr_status put_words(struct hr__page_json *json, const struct hr_alert *alert) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *words = open_memstream(&text, &size);
-  if (words) hr__put_alert_words(words, alert);
-  bool complete = words && fclose(words) == 0;
-  hr__page_text(json, "words", complete ? text : "");
-  free(text);
-  return complete ? HR_OK : HR_NO_MEMORY;
+static void put_words(struct hr__page_json *json, const struct hr_alert *alert) {
+  char *words = hr__alert_words(alert);
+  json->failed |= !words;
+  hr__page_text(json, "words", words);
+  free(words);
 }
 
-static enum hr_status put_alert(struct hr__page_json *json, const struct hr_alert *alert) {
+static void put_alert(struct hr__page_json *json, const struct hr_alert *alert) {
   hr__page_open(json, NULL, '{');
   hr__page_text(json, "rule", hr_alert_name(alert->rule));
   hr__page_name(json, "subject", alert->where);
@@ -192,14 +187,13 @@ static enum hr_status put_alert(struct hr__page_json *json, const struct hr_aler
   hr__page_seconds(json, "seconds", alert->end_us - alert->begin_us);
   hr__page_number(json, "value", alert->value);
   hr__page_count(json, "count", alert->count);
-  enum hr_status status = put_words(json, alert);
+  put_words(json, alert);
   hr__page_close(json, '}');
-  return status;
 }
 
 /* Writes a group, which consists of all alerts with the same rule and subject. "value" and "words" describe its longest
    alert. */
-static enum hr_status put_group(struct hr__page_json *json, const struct hr__alert_group *group) {
+static void put_group(struct hr__page_json *json, const struct hr__alert_group *group) {
   const struct hr_alert *longest = group->longest;
   hr__page_open(json, NULL, '{');
   hr__page_text(json, "rule", hr_alert_name(longest->rule));
@@ -209,55 +203,110 @@ static enum hr_status put_group(struct hr__page_json *json, const struct hr__ale
   hr__page_seconds(json, "longest_s", longest->end_us - longest->begin_us);
   hr__page_seconds(json, "from_s", longest->begin_us);
   hr__page_number(json, "value", longest->value);
-  enum hr_status status = put_words(json, longest);
+  put_words(json, longest);
   hr__page_close(json, '}');
-  return status;
 }
 
-static enum hr_status put_groups(struct hr__page_json *json, const struct hr_alert *list, size_t count) {
-  enum hr_status status = HR_OK;
+static void put_alerts(const struct hr_alerts *alerts, struct hr__page_json *json) {
+  const struct hr_alert *list = NULL;
+  size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
   hr__page_open(json, "alert_groups", '[');
-  for (size_t i = 0, n = 0; i < count && n < MAX_ALERT_GROUPS && status == HR_OK; n++) {
+  for (size_t i = 0, n = 0; i < count && n < MAX_ALERT_GROUPS; n++) {
     struct hr__alert_group group = hr__alert_group_at(list + i, count - i);
-    status = put_group(json, &group);
+    put_group(json, &group);
     i += group.count;
   }
   hr__page_close(json, ']');
-  return status;
-}
-
-static enum hr_status put_alerts(const struct hr_alerts *alerts, struct hr__page_json *json) {
-  const struct hr_alert *list = NULL;
-  size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
-  enum hr_status status = put_groups(json, list, count);
   hr__page_open(json, "alerts", '[');
-  for (size_t i = 0; i < count && i < MAX_ALERTS && status == HR_OK; i++) status = put_alert(json, &list[i]);
+  for (size_t i = 0; i < count && i < MAX_ALERTS; i++) put_alert(json, &list[i]);
   hr__page_close(json, ']');
-  return status;
 }
 
 /* ---- Series ---------------------------------------------------------------------------------------- */
 
 enum extremes { MEAN = 0, MIN = 1, MAX = 2 };
 
-static void put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
+/* Writes an array with the mean of each bucket, divided by `unit`. */
+static void put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
+  hr__page_open(json, key, '[');
+  for (uint32_t i = 0; i < buckets->n; i++) {
+    int64_t span_us = hr__buckets_span_us(buckets, i);
+    hr__page_number(json, NULL, span_us > 0 ? (double)buckets->bucket[i].sum / ((double)span_us * unit) : (double)NAN);
+  }
+  hr__page_close(json, ']');
+}
 
-static void put_maxima(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
+/* Writes an array with the minimum or maximum of each bucket, divided by `unit`. */
+static void put_extremes(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
+                         enum extremes which, double unit) {
+  hr__page_open(json, key, '[');
+  for (uint32_t i = 0; i < buckets->n; i++)
+    hr__page_number(json, NULL, (double)(which == MIN ? buckets->bucket[i].min : buckets->bucket[i].max) / unit);
+  hr__page_close(json, ']');
+}
 
 static void put_counts(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, unsigned which,
                        double unit) {
   hr__page_open(json, key, '{');
   put_buckets(json, "mean", buckets, unit);
-  if (which & MIN) {
-    hr__page_open(json, "min", '[');
-    for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].min / unit);
-    hr__page_close(json, ']');
-  }
-  if (which & MAX) put_maxima(json, "max", buckets, unit);
+  if (which & MIN) put_extremes(json, "min", buckets, MIN, unit);
+  if (which & MAX) put_extremes(json, "max", buckets, MAX, unit);
   hr__page_close(json, '}');
 }
 
-static enum hr_status put_spot(const struct hr__page_view *view, struct hr__page_json *json);
+/* ---- Spot pools over time -------------------------------------------------------------------------- */
+
+static void note_reclaims(struct hr__page_sums *reclaims, const struct hr__page_view *view, uint32_t pool) {
+  for (size_t i = 0; i < view->n_changes; i++) {
+    const struct hr_node_change *change = &view->changes[i];
+    if (change->pool.id == pool && change->kind == HR_EVENT_NODE_DOWN && change->reason == HR_REASON_RECLAIMED)
+      hr__page_put(reclaims, &view->grid, change->at_us, 1);
+  }
+}
+
+static void note_jobs(struct hr__page_sums *interrupted, const struct hr__page_view *view, uint32_t pool) {
+  for (size_t i = 0; i < view->n_attempts; i++)
+    if (view->attempts[i].pool.id == pool && view->attempts[i].end == HR_ATTEMPT_INTERRUPTED)
+      hr__page_put(interrupted, &view->grid, view->attempts[i].end_us, 1);
+}
+
+static enum hr_status put_pool(const struct hr__page_view *view, const struct page_offer *offer,
+                               struct hr__page_json *json) {
+  uint32_t pool = offer->pool.id;
+  struct hr__page_sums reclaims = {0}, interrupted = {0};
+  enum hr_status status = hr__page_sums_init(&reclaims, &view->grid);
+  if (status == HR_OK) status = hr__page_sums_init(&interrupted, &view->grid);
+  if (status == HR_OK) {
+    note_reclaims(&reclaims, view, pool);
+    note_jobs(&interrupted, view, pool);
+    hr__page_sums_close(&reclaims, &view->grid);
+    hr__page_sums_close(&interrupted, &view->grid);
+    hr__page_open(json, NULL, '{');
+    hr__page_name(json, "pool", view->run->cluster->pools[pool].name);
+    put_buckets(json, "offered", &offer->nodes, 1);
+    put_extremes(json, "offered_max", &offer->nodes, MAX, 1);
+    put_buckets(json, "up", &offer->up, 1);
+    put_extremes(json, "up_max", &offer->up, MAX, 1);
+    hr__page_put_sums(json, "reclaims", &reclaims, &view->grid, 1);
+    hr__page_put_sums(json, "interrupted", &interrupted, &view->grid, 1);
+    hr__page_close(json, '}');
+  }
+  hr__page_sums_finish(&reclaims);
+  hr__page_sums_finish(&interrupted);
+  return status;
+}
+
+static enum hr_status put_spot(const struct hr__page_view *view, struct hr__page_json *json) {
+  const struct hr_page_watch *watch = view->run->watch;
+  if (watch->n_offers == 0) return HR_OK;
+  enum hr_status status = HR_OK;
+  hr__page_open(json, "spot", '[');
+  for (uint32_t i = 0; i < watch->n_offers && status == HR_OK; i++) status = put_pool(view, &watch->offers[i], json);
+  hr__page_close(json, ']');
+  return status;
+}
+
+/* ---- All series ------------------------------------------------------------------------------------ */
 
 static enum hr_status put_series(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_page_watch *watch = view->run->watch;
@@ -283,62 +332,6 @@ static enum hr_status put_series(const struct hr__page_view *view, struct hr__pa
   if (status == HR_OK && view->run->summary->costs) status = hr__page_spend(view, json);
   if (status == HR_OK) status = put_spot(view, json);
   hr__page_close(json, '}');
-  return status;
-}
-
-/* ---- Spot pools over time -------------------------------------------------------------------------- */
-
-struct page_spot {
-  struct hr__page_sums reclaims, interrupted;
-};
-
-static void note_reclaims(struct page_spot *spot, const struct hr__page_view *view, uint32_t pool) {
-  for (size_t i = 0; i < view->n_changes; i++) {
-    const struct hr_node_change *change = &view->changes[i];
-    if (change->pool.id == pool && change->kind == HR_EVENT_NODE_DOWN && change->reason == HR_REASON_RECLAIMED)
-      hr__page_put(&spot->reclaims, &view->grid, change->at_us, 1);
-  }
-}
-
-static void note_jobs(struct page_spot *spot, const struct hr__page_view *view, uint32_t pool) {
-  for (size_t i = 0; i < view->n_attempts; i++)
-    if (view->attempts[i].pool.id == pool && view->attempts[i].end == HR_ATTEMPT_INTERRUPTED)
-      hr__page_put(&spot->interrupted, &view->grid, view->attempts[i].end_us, 1);
-}
-
-static enum hr_status put_pool(const struct hr__page_view *view, const struct page_offer *offer,
-                               struct hr__page_json *json) {
-  uint32_t pool = offer->pool.id;
-  struct page_spot spot = {0};
-  struct hr__page_sums *const all[] = {&spot.reclaims, &spot.interrupted};
-  enum { N = sizeof all / sizeof *all };
-  enum hr_status status = HR_OK;
-  for (size_t i = 0; i < N && status == HR_OK; i++) status = hr__page_sums_init(all[i], &view->grid);
-  if (status == HR_OK) {
-    note_reclaims(&spot, view, pool);
-    note_jobs(&spot, view, pool);
-    for (size_t i = 0; i < N; i++) hr__page_sums_close(all[i], &view->grid);
-    hr__page_open(json, NULL, '{');
-    hr__page_name(json, "pool", view->run->cluster->pools[pool].name);
-    put_buckets(json, "offered", &offer->nodes, 1);
-    put_maxima(json, "offered_max", &offer->nodes, 1);
-    put_buckets(json, "up", &offer->up, 1);
-    put_maxima(json, "up_max", &offer->up, 1);
-    hr__page_put_sums(json, "reclaims", &spot.reclaims, &view->grid, 1);
-    hr__page_put_sums(json, "interrupted", &spot.interrupted, &view->grid, 1);
-    hr__page_close(json, '}');
-  }
-  for (size_t i = 0; i < N; i++) hr__page_sums_finish(all[i]);
-  return status;
-}
-
-static enum hr_status put_spot(const struct hr__page_view *view, struct hr__page_json *json) {
-  const struct hr_page_watch *watch = view->run->watch;
-  if (watch->n_offers == 0) return HR_OK;
-  enum hr_status status = HR_OK;
-  hr__page_open(json, "spot", '[');
-  for (uint32_t i = 0; i < watch->n_offers && status == HR_OK; i++) status = put_pool(view, &watch->offers[i], json);
-  hr__page_close(json, ']');
   return status;
 }
 
@@ -377,23 +370,6 @@ static enum hr_status view_init(struct hr__page_view *view, const struct hr_page
 static void view_finish(struct hr__page_view *view) {
   free(view->first_node);
   free(view->first_of_gpu);
-}
-
-/* Writes an array with the mean of each bucket, divided by `unit`. */
-static void put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
-  hr__page_open(json, key, '[');
-  for (uint32_t i = 0; i < buckets->n; i++) {
-    int64_t span_us = hr__buckets_span_us(buckets, i);
-    hr__page_number(json, NULL, span_us > 0 ? (double)buckets->bucket[i].sum / ((double)span_us * unit) : (double)NAN);
-  }
-  hr__page_close(json, ']');
-}
-
-/* Writes an array with the maximum of each bucket, divided by `unit`. */
-static void put_maxima(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
-  hr__page_open(json, key, '[');
-  for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].max / unit);
-  hr__page_close(json, ']');
 }
 
 /* ---- File layout ----------------------------------------------------------------------------------- */
@@ -470,18 +446,13 @@ static enum hr_status put_run(const struct hr_page_run *run, struct hr__page_jso
     status = put_series(&view, json);
   }
   if (status == HR_OK) status = hr__page_distributions(&view, json);
-  if (status == HR_OK) status = put_alerts(run->label->alerts, json);
+  if (status == HR_OK) put_alerts(run->label->alerts, json);
   if (status == HR_OK && run->summary->costs) status = hr__page_cells(&view, json);
   if (status == HR_OK) status = hr__page_occupancy(&view, json, &blocks->occupancy);
   if (status == HR_OK) status = hr__page_jobs(&view, json, &blocks->jobs);
   view_finish(&view);
   free(summary);
   return status;
-}
-
-static enum hr_status put_no_run(struct hr__page_json *json) {
-  hr__page_null(json, "run");
-  return put_alerts(NULL, json);
 }
 
 /* Adds a note if the page does not list all tenants. */
@@ -602,10 +573,12 @@ static enum hr_status put_document(const struct hr_page *page, struct hr__page_j
   put_baseline(page, json);
   put_notes(page, json);
   enum hr_status status = HR_OK;
-  if (page->run)
+  if (page->run) {
     status = put_run(page->run, json, blocks);
-  else
-    status = put_no_run(json);
+  } else {
+    hr__page_null(json, "run");
+    put_alerts(NULL, json);
+  }
   hr__page_close(json, '}');
   return status == HR_OK && json->failed ? HR_NO_MEMORY : status;
 }

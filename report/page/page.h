@@ -217,8 +217,20 @@ enum hr__page_dimension {
   HR__PAGE_GPU,
   HR__PAGE_MARKET,
   HR__PAGE_POOL,
-  HR__PAGE_DIMENSIONS
+  HR__PAGE_DIMENSIONS,
+  /* The following dimensions of jobs are not those of splits. */
+  HR__PAGE_USER = HR__PAGE_DIMENSIONS,
+  HR__PAGE_SIZE,
+  HR__PAGE_STATE
 };
+
+/* Returns the number of keys of a dimension, such as tenants; 0 if the trace does not contain the dimension. */
+uint32_t hr__page_keys(const struct hr__page_view *view, enum hr__page_dimension dimension);
+/* Returns the key of a job that runs in a pool. All jobs without a tenant have the same key, which follows the keys of
+   the tenants; so do all jobs without a user. */
+uint32_t hr__page_key(const struct hr__page_view *view, enum hr__page_dimension dimension, uint32_t job, uint32_t pool);
+/* Returns the name of a key; "" for jobs without a tenant, user or pool. */
+const char *hr__page_key_name(const struct hr__page_view *view, enum hr__page_dimension dimension, uint32_t key);
 
 enum { HR__PAGE_ROWS = 12 };
 

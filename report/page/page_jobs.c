@@ -74,6 +74,20 @@ static void put_millionths(struct page_table *table, const char *name, bool delt
   put_scaled(table, name, (double)unit / 1e6, delta);
 }
 
+/* A column of numbers. */
+struct number_column {
+  const char *name;
+  bool in_millionths; /* see put_millionths() */
+  bool delta;
+};
+
+static void put_numbers(struct page_table *table, const struct number_column *column) {
+  if (column->in_millionths)
+    put_millionths(table, column->name, column->delta);
+  else
+    page_table_column(table, column->name, column->delta);
+}
+
 /* ---- Texts ----------------------------------------------------------------------------------------- */
 
 /* Returns HR_NO_MEMORY if out of memory; call page_numbering_finish() even on failure. */
@@ -235,48 +249,29 @@ static void put_pools(const struct hr__page_view *view, struct hr__page_json *js
   hr__page_close(json, ']');
 }
 
-typedef int64_t attempt_value(const struct hr__page_view *view, const struct hr_attempt *attempt);
+enum { BEGIN_US, END_US, POOL, NODE, N_NODES, END, LOST_US, N_ATTEMPT_COLUMNS };
 
-static int64_t begin_us_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
-  (void)view;
-  return attempt->begin_us;
-}
-static int64_t end_us_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
-  (void)view;
-  return attempt->end_us;
-}
-static int64_t pool_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
-  (void)view;
-  return attempt->pool.id;
-}
-static int64_t n_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
-  return page_nodes_of(view, attempt);
-}
-static int64_t lost_us_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
-  (void)view;
-  return attempt->lost_us;
-}
+static const struct number_column attempt_columns[N_ATTEMPT_COLUMNS] = {
+    [BEGIN_US] = {"begin_s", true, true}, [END_US] = {"end_s", true, true},      [POOL] = {"pool", false, false},
+    [NODE] = {"node", false, false},      [N_NODES] = {"n_nodes", false, false}, [END] = {"end", false, false},
+    [LOST_US] = {"lost_s", true, false}};
 
-static void gather(struct page_table *table, const uint32_t *places, attempt_value *value) {
-  for (uint32_t i = 0; i < table->n; i++) table->values[i] = value(table->view, &table->view->attempts[places[i]]);
+static int64_t attempt_value(const struct hr__page_view *view, const struct hr_attempt *attempt, unsigned column,
+                             struct page_numbering *ends) {
+  if (column == BEGIN_US) return attempt->begin_us;
+  if (column == END_US) return attempt->end_us;
+  if (column == POOL) return attempt->pool.id;
+  if (column == NODE) return page_node_of(view, attempt);
+  if (column == N_NODES) return page_nodes_of(view, attempt);
+  return column == END ? page_number_of(ends, end_key(attempt)) : attempt->lost_us;
 }
 
 static void put_attempt_columns(struct page_table *table, const uint32_t *places, struct page_numbering *ends) {
-  gather(table, places, begin_us_of);
-  put_millionths(table, "begin_s", true);
-  gather(table, places, end_us_of);
-  put_millionths(table, "end_s", true);
-  gather(table, places, pool_of);
-  page_table_column(table, "pool", false);
-  gather(table, places, page_node_of);
-  page_table_column(table, "node", false);
-  gather(table, places, n_nodes_of);
-  page_table_column(table, "n_nodes", false);
-  for (uint32_t i = 0; i < table->n; i++)
-    table->values[i] = page_number_of(ends, end_key(&table->view->attempts[places[i]]));
-  page_table_column(table, "end", false);
-  gather(table, places, lost_us_of);
-  put_millionths(table, "lost_s", false);
+  for (unsigned column = 0; column < N_ATTEMPT_COLUMNS; column++) {
+    for (uint32_t i = 0; i < table->n; i++)
+      table->values[i] = attempt_value(table->view, &table->view->attempts[places[i]], column, ends);
+    put_numbers(table, &attempt_columns[column]);
+  }
 }
 
 /* ---- List of attempts ------------------------------------------------------------------------------ */
@@ -357,97 +352,43 @@ static enum hr_status page_attempts(const struct hr__page_view *view, const uint
 
 /* ---- Table of jobs: texts -------------------------------------------------------------------------- */
 
-/* A column of texts. The column contains a number for each job, and put_texts() writes the list of texts to which the
-   numbers refer. `key_of` returns the key of a job, `text_of` the text of a key. */
-struct text_column {
-  const char *name;
-  size_t n_keys; /* 0: the column is omitted */
-  uint32_t (*key_of)(const struct hr__page_view *view, uint32_t job);
-  const char *(*text_of)(const struct hr__page_view *view, uint32_t key);
-  struct page_numbering numbering;
-};
-
-static uint32_t tenant_key(const struct hr__page_view *view, uint32_t job) {
-  const struct hr_trace *trace = view->run->trace;
-  return trace->tenant[job] == HR_NONE ? trace->tenants.count : trace->tenant[job];
-}
-static const char *tenant_text(const struct hr__page_view *view, uint32_t key) {
-  const struct hr_names *names = &view->run->trace->tenants;
-  return key < names->count ? names->text[key] : "";
-}
-static uint32_t user_key(const struct hr__page_view *view, uint32_t job) {
-  const struct hr_trace *trace = view->run->trace;
-  return trace->user[job] == HR_NONE ? trace->users.count : trace->user[job];
-}
-static const char *user_text(const struct hr__page_view *view, uint32_t key) {
-  const struct hr_names *names = &view->run->trace->users;
-  return key < names->count ? names->text[key] : "";
-}
-static uint32_t class_key(const struct hr__page_view *view, uint32_t job) {
-  return view->run->trace->class_[job];
-}
-static const char *class_text(const struct hr__page_view *view, uint32_t key) {
-  (void)view;
-  return hr_job_class_name((enum hr_job_class)key);
-}
-
-/* Returns the name of a job state. The names are those of the CSV file of jobs. */
-static const char *state_text(const struct hr__page_view *view, uint32_t key) {
-  static const char *const names[] = {[HR_JOB_FUTURE] = "unsubmitted",
-                                      [HR_JOB_WAITING] = "unfinished",
-                                      [HR_JOB_RUNNING] = "unfinished",
-                                      [HR_JOB_COMPLETED] = "completed",
-                                      [HR_JOB_REJECTED] = "rejected"};
-  (void)view;
-  return names[key];
-}
-static uint32_t state_key(const struct hr__page_view *view, uint32_t job) {
-  uint32_t state = view->run->result->state[job];
-  return state == HR_JOB_RUNNING ? (uint32_t)HR_JOB_WAITING : state;
-}
-
-static uint32_t pool_key(const struct hr__page_view *view, uint32_t job) {
-  const struct hr_attempt *attempt = page_last_attempt(view, job);
-  return attempt ? attempt->pool.id : view->run->cluster->n_pools;
-}
-static const char *pool_text(const struct hr__page_view *view, uint32_t key) {
-  const struct hr_cluster_spec *cluster = view->run->cluster;
-  return key < cluster->n_pools && cluster->pools[key].name ? cluster->pools[key].name : "";
-}
-
+/* The columns of texts. Such a column contains a number for each job, and put_texts() writes the list of texts to which
+   the numbers refer. */
 enum { N_TEXTS = 5 };
+static const struct {
+  const char *name;
+  enum hr__page_dimension dimension;
+} text_columns[N_TEXTS] = {{"tenant", HR__PAGE_TENANT},
+                           {"user", HR__PAGE_USER},
+                           {"class", HR__PAGE_CLASS},
+                           {"state", HR__PAGE_STATE},
+                           {"pool", HR__PAGE_POOL}};
 
-static void text_columns_init(struct text_column *columns, const struct hr__page_view *view) {
-  const struct hr_trace *trace = view->run->trace;
-  const struct text_column all[N_TEXTS] = {
-      {"tenant", trace->tenant ? trace->tenants.count + 1 : 0, tenant_key, tenant_text, {0}},
-      {"user", trace->user ? trace->users.count + 1 : 0, user_key, user_text, {0}},
-      {"class", trace->class_ ? HR_N_CLASSES : 0, class_key, class_text, {0}},
-      {"state", HR_JOB_REJECTED + 1, state_key, state_text, {0}},
-      {"pool", view->run->cluster->n_pools + 1, pool_key, pool_text, {0}}};
-  memcpy(columns, all, sizeof all);
-}
-
-static enum hr_status put_text_columns(struct page_table *table, const uint32_t *jobs, struct text_column *columns) {
+static enum hr_status put_text_columns(struct page_table *table, const uint32_t *jobs,
+                                       struct page_numbering numberings[N_TEXTS]) {
   for (size_t c = 0; c < N_TEXTS; c++) {
-    struct text_column *column = &columns[c];
-    if (column->n_keys == 0) continue;
-    if (page_numbering_init(&column->numbering, column->n_keys) != HR_OK) return HR_NO_MEMORY;
-    for (uint32_t i = 0; i < table->n; i++)
-      table->values[i] = page_number_of(&column->numbering, column->key_of(table->view, jobs[i]));
-    page_table_column(table, column->name, false);
+    uint32_t n_keys = hr__page_keys(table->view, text_columns[c].dimension);
+    if (n_keys == 0) continue;
+    if (page_numbering_init(&numberings[c], (size_t)n_keys + 1) != HR_OK) return HR_NO_MEMORY;
+    for (uint32_t i = 0; i < table->n; i++) {
+      const struct hr_attempt *attempt = page_last_attempt(table->view, jobs[i]);
+      uint32_t pool = attempt ? attempt->pool.id : table->view->run->cluster->n_pools;
+      uint32_t key = hr__page_key(table->view, text_columns[c].dimension, jobs[i], pool);
+      table->values[i] = page_number_of(&numberings[c], key);
+    }
+    page_table_column(table, text_columns[c].name, false);
   }
   return HR_OK;
 }
 
-static void put_texts(struct page_table *table, const struct text_column *columns) {
+static void put_texts(struct page_table *table, const struct page_numbering numberings[N_TEXTS]) {
   hr__page_open(table->json, "text", '{');
   for (size_t c = 0; c < N_TEXTS; c++) {
-    const struct text_column *column = &columns[c];
-    if (column->n_keys == 0) continue;
-    hr__page_open(table->json, column->name, '[');
-    for (uint32_t i = 0; i < column->numbering.count; i++)
-      hr__page_name(table->json, NULL, column->text_of(table->view, column->numbering.keys[i]));
+    if (!numberings[c].keys) continue;
+    hr__page_open(table->json, text_columns[c].name, '[');
+    for (uint32_t i = 0; i < numberings[c].count; i++)
+      hr__page_name(table->json, NULL,
+                    hr__page_key_name(table->view, text_columns[c].dimension, numberings[c].keys[i]));
     hr__page_close(table->json, ']');
   }
   hr__page_close(table->json, '}');
@@ -455,58 +396,37 @@ static void put_texts(struct page_table *table, const struct text_column *column
 
 /* ---- Table of jobs: numbers ------------------------------------------------------------------------ */
 
-static void put_job_times(struct page_table *table, const uint32_t *jobs) {
-  const struct hr_result *result = table->view->run->result;
-  const struct hr_trace *trace = table->view->run->trace;
-  for (uint32_t i = 0; i < table->n; i++) table->values[i] = trace->submit_us[jobs[i]];
-  put_millionths(table, "submit_s", true);
-  for (uint32_t i = 0; i < table->n; i++) {
-    int64_t start_us = result->start_us[jobs[i]];
-    table->values[i] = start_us == HR_NEVER_US ? -1 : start_us - trace->submit_us[jobs[i]];
-  }
-  put_millionths(table, "wait_s", false);
-  for (uint32_t i = 0; i < table->n; i++) {
-    int64_t start_us = result->start_us[jobs[i]];
-    table->values[i] = start_us == HR_NEVER_US ? -1 : start_us;
-  }
-  put_millionths(table, "start_s", true);
-  for (uint32_t i = 0; i < table->n; i++) {
-    int64_t end_us = hr_result_end_us(result, (hr_job){jobs[i]});
-    table->values[i] = end_us == HR_NEVER_US ? -1 : end_us;
-  }
-  put_millionths(table, "end_s", true);
+enum { GPUS, SUBMITTED, WAITED, STARTED, ENDED, FIRST_NODE, NODES, ATTEMPTS, LOST, COST, N_JOB_COLUMNS };
+
+static const struct number_column job_columns[N_JOB_COLUMNS] = {
+    [GPUS] = {"gpus", false, false},     [SUBMITTED] = {"submit_s", true, true},  [WAITED] = {"wait_s", true, false},
+    [STARTED] = {"start_s", true, true}, [ENDED] = {"end_s", true, true},         [FIRST_NODE] = {"node", false, false},
+    [NODES] = {"nodes", false, false},   [ATTEMPTS] = {"attempts", false, false}, [LOST] = {"lost_s", true, false},
+    [COST] = {"cost_usd", true, false}};
+
+static int64_t job_value(const struct hr__page_view *view, uint32_t job, unsigned column) {
+  const struct hr_page_run *run = view->run;
+  const struct hr_attempt *attempt = page_last_attempt(view, job);
+  int64_t start_us = run->result->start_us[job], end_us = hr_result_end_us(run->result, (hr_job){job});
+  if (column == GPUS) return run->trace->gpus[job];
+  if (column == SUBMITTED) return run->trace->submit_us[job];
+  if (column == WAITED) return start_us == HR_NEVER_US ? -1 : start_us - run->trace->submit_us[job];
+  if (column == STARTED) return start_us == HR_NEVER_US ? -1 : start_us;
+  if (column == ENDED) return end_us == HR_NEVER_US ? -1 : end_us;
+  if (column == FIRST_NODE) return attempt ? page_node_of(view, attempt) : -1;
+  if (column == NODES) return attempt ? page_nodes_of(view, attempt) : 0;
+  if (column == ATTEMPTS) return attempt ? attempt->number + 1 : 0;
+  if (column == LOST) return hr_result_accounting(run->result, (hr_job){job}).lost_us;
+  return (int64_t)(hr_ledger_job(run->ledger, (hr_job){job}) / HR_LEDGER_UNITS_PER_UUSD);
 }
 
-static void put_places(struct page_table *table, const uint32_t *jobs) {
-  const struct hr__page_view *view = table->view;
-  for (uint32_t i = 0; i < table->n; i++) {
-    const struct hr_attempt *attempt = page_last_attempt(view, jobs[i]);
-    table->values[i] = attempt ? page_node_of(view, attempt) : -1;
-  }
-  page_table_column(table, "node", false);
-  for (uint32_t i = 0; i < table->n; i++) {
-    const struct hr_attempt *attempt = page_last_attempt(view, jobs[i]);
-    table->values[i] = attempt ? page_nodes_of(view, attempt) : 0;
-  }
-  page_table_column(table, "nodes", false);
-}
-
-static void put_accounting(struct page_table *table, const uint32_t *jobs) {
+static void put_job_columns(struct page_table *table, const uint32_t *jobs) {
   const struct hr_page_run *run = table->view->run;
-  for (uint32_t i = 0; i < table->n; i++) {
-    const struct hr_attempt *attempt = page_last_attempt(table->view, jobs[i]);
-    table->values[i] = attempt ? attempt->number + 1 : 0;
+  for (unsigned column = 0; column < N_JOB_COLUMNS; column++) {
+    if ((column == LOST && !run->result->account) || (column == COST && !run->ledger)) continue;
+    for (uint32_t i = 0; i < table->n; i++) table->values[i] = job_value(table->view, jobs[i], column);
+    put_numbers(table, &job_columns[column]);
   }
-  page_table_column(table, "attempts", false);
-  if (run->result->account) {
-    for (uint32_t i = 0; i < table->n; i++)
-      table->values[i] = hr_result_accounting(run->result, (hr_job){jobs[i]}).lost_us;
-    put_millionths(table, "lost_s", false);
-  }
-  if (!run->ledger) return;
-  for (uint32_t i = 0; i < table->n; i++)
-    table->values[i] = (int64_t)(hr_ledger_job(run->ledger, (hr_job){jobs[i]}) / HR_LEDGER_UNITS_PER_UUSD);
-  put_millionths(table, "cost_usd", false);
 }
 
 /* ---- Table of jobs: ids ---------------------------------------------------------------------------- */
@@ -568,35 +488,28 @@ static void put_head(struct hr__page_json *json, uint32_t count, uint32_t shown)
   hr__page_text(json, "why_not_all", words);
 }
 
-static enum hr_status put_columns(struct page_table *table, const uint32_t *jobs, struct text_column *texts,
-                                  struct hr__page_block *ids) {
+static enum hr_status put_columns(struct page_table *table, const uint32_t *jobs,
+                                  struct page_numbering numberings[N_TEXTS], struct hr__page_block *ids) {
   hr__page_open(table->json, "columns", '[');
   put_ids(table, jobs, ids);
-  enum hr_status status = put_text_columns(table, jobs, texts);
-  if (status == HR_OK) {
-    for (uint32_t i = 0; i < table->n; i++) table->values[i] = table->view->run->trace->gpus[jobs[i]];
-    page_table_column(table, "gpus", false);
-    put_job_times(table, jobs);
-    put_places(table, jobs);
-    put_accounting(table, jobs);
-  }
+  enum hr_status status = put_text_columns(table, jobs, numberings);
+  if (status == HR_OK) put_job_columns(table, jobs);
   hr__page_close(table->json, ']');
   return status;
 }
 
 static enum hr_status put_jobs(const struct hr__page_view *view, struct hr__page_json *json, const uint32_t *jobs,
                                uint32_t n_jobs, struct hr__page_job_blocks *blocks) {
-  struct text_column texts[N_TEXTS];
+  struct page_numbering numberings[N_TEXTS] = {{0}};
   struct page_table table;
-  text_columns_init(texts, view);
   enum hr_status status = page_table_init(&table, view, json, &blocks->jobs, n_jobs);
   hr__page_open(json, "jobs", '{');
   put_head(json, view->run->result->n_jobs, n_jobs);
   hr__page_text(json, "block", "jobs");
-  if (status == HR_OK) status = put_columns(&table, jobs, texts, &blocks->ids);
-  if (status == HR_OK) put_texts(&table, texts);
+  if (status == HR_OK) status = put_columns(&table, jobs, numberings, &blocks->ids);
+  if (status == HR_OK) put_texts(&table, numberings);
   hr__page_close(json, '}');
-  for (size_t i = 0; i < N_TEXTS; i++) page_numbering_finish(&texts[i].numbering);
+  for (size_t i = 0; i < N_TEXTS; i++) page_numbering_finish(&numberings[i]);
   page_table_finish(&table);
   return status;
 }

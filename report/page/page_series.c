@@ -32,23 +32,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the number of keys of a dimension, such as tenants; 0 if the trace does not contain the dimension. */
-static inline uint32_t page_keys(const struct hr__page_view *view, enum hr__page_dimension dimension) {
-  const struct hr_trace *trace = view->run->trace;
-  if (dimension == HR__PAGE_TENANT) return trace->tenant ? trace->tenants.count + 1 : 0;
-  if (dimension == HR__PAGE_CLASS) return trace->class_ ? HR_N_CLASSES : 0;
-  return dimension == HR__PAGE_MARKET ? (uint32_t)HR_N_MARKETS : view->run->cluster->n_pools;
-}
-
-/* Returns the key of an attempt. All jobs without a tenant have the same key, which follows the keys of the tenants. */
-static inline uint32_t page_key(const struct hr__page_view *view, enum hr__page_dimension dimension,
-                                const struct hr_attempt *attempt) {
-  const struct hr_trace *trace = view->run->trace;
-  uint32_t job = attempt->job.id, pool = attempt->pool.id;
-  if (dimension == HR__PAGE_TENANT) return trace->tenant[job] == HR_NONE ? trace->tenants.count : trace->tenant[job];
-  if (dimension == HR__PAGE_CLASS) return trace->class_[job];
-  if (dimension == HR__PAGE_MARKET) return (uint32_t)view->run->cluster->pools[pool].market.market;
-  return dimension == HR__PAGE_GPU ? view->first_of_gpu[pool] : pool;
+static uint32_t key_of(const struct hr__page_view *view, enum hr__page_dimension dimension,
+                       const struct hr_attempt *attempt) {
+  return hr__page_key(view, dimension, attempt->job.id, attempt->pool.id);
 }
 
 /* ---- By dimension ---------------------------------------------------------------------------------- */
@@ -64,7 +50,7 @@ static hr_amount *weigh(const struct hr__page_view *view, enum hr__page_dimensio
   if (!weight) return NULL;
   for (size_t i = 0; i < view->n_attempts; i++) {
     const struct hr_attempt *attempt = &view->attempts[i];
-    weight[page_key(view, dimension, attempt)] += (hr_amount)attempt->gpu_milli * (attempt->end_us - attempt->begin_us);
+    weight[key_of(view, dimension, attempt)] += (hr_amount)attempt->gpu_milli * (attempt->end_us - attempt->begin_us);
   }
   return weight;
 }
@@ -94,8 +80,8 @@ static enum hr_status put_rows(const struct hr__page_view *view, struct hr__page
     status = hr__page_sums_init(&rows[row], &view->grid);
   for (size_t i = 0; status == HR_OK && split->n_rows && i < view->n_attempts; i++) {
     const struct hr_attempt *attempt = &view->attempts[i];
-    hr__page_hold(&rows[split->row[page_key(view, dimension, attempt)]], &view->grid, attempt->begin_us,
-                  attempt->end_us, attempt->gpu_milli);
+    hr__page_hold(&rows[split->row[key_of(view, dimension, attempt)]], &view->grid, attempt->begin_us, attempt->end_us,
+                  attempt->gpu_milli);
   }
   for (uint32_t row = 0; row < split->n_rows && status == HR_OK; row++) {
     hr__page_sums_close(&rows[row], &view->grid);
@@ -110,7 +96,7 @@ static enum hr_status put_rows(const struct hr__page_view *view, struct hr__page
 
 static enum hr_status put_dimension(const struct hr__page_view *view, struct hr__page_json *json,
                                     enum hr__page_dimension dimension) {
-  uint32_t n_keys = page_keys(view, dimension);
+  uint32_t n_keys = hr__page_keys(view, dimension);
   hr__page_open(json, names[dimension], '[');
   enum hr_status status = HR_OK;
   if (n_keys) {
@@ -155,6 +141,14 @@ static void add_use(struct use *use, const struct hr__page_grid *grid, const str
   }
 }
 
+/* Writes an object with the mean number of GPUs in each bucket. */
+static void put_mean(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
+                     const struct hr__page_grid *grid) {
+  hr__page_open(json, key, '{');
+  put_means(json, "mean", sums, grid, 1000);
+  hr__page_close(json, '}');
+}
+
 static enum hr_status put_use(const struct hr__page_view *view, struct hr__page_json *json) {
   struct use use = {0};
   struct hr__page_sums *const all[] = {&use.busy, &use.useful, &use.lost};
@@ -164,12 +158,8 @@ static enum hr_status put_use(const struct hr__page_view *view, struct hr__page_
   if (status == HR_OK) {
     for (size_t i = 0; i < view->n_attempts; i++) add_use(&use, &view->grid, &view->attempts[i]);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) hr__page_sums_close(all[i], &view->grid);
-    hr__page_open(json, "busy", '{');
-    put_means(json, "mean", &use.busy, &view->grid, 1000);
-    hr__page_close(json, '}');
-    hr__page_open(json, "useful", '{');
-    put_means(json, "mean", &use.useful, &view->grid, 1000);
-    hr__page_close(json, '}');
+    put_mean(json, "busy", &use.busy, &view->grid);
+    put_mean(json, "useful", &use.useful, &view->grid);
     if (view->run->summary->stoppable)
       hr__page_put_sums(json, "lost_gpu_hours", &use.lost, &view->grid, 1000 * 3600.0 * (double)HR_SECOND_US);
   }
@@ -419,45 +409,22 @@ static void put_bins(struct hr__page_json *json, const char *key, const uint64_t
 
 /* ---- Groups ---------------------------------------------------------------------------------------- */
 
-/* A grouping of jobs in the summary. `key_of` returns the key of a job, `key_name` the name of a key; the group of a
-   job is the one with the name of its key. */
+/* A grouping of jobs in the summary. The group of a job is the one with the name of its key in the dimension. */
 struct page_usage_grouping {
   const char *key;
   const struct hr_group *group;
   size_t n_groups;
-  uint32_t n_keys;
-  const char *(*key_name)(const struct hr_trace *trace, uint32_t key);
-  uint32_t (*key_of)(const struct hr_trace *trace, uint32_t job);
+  enum hr__page_dimension dimension;
 };
-
-static const char *tenant_name(const struct hr_trace *trace, uint32_t key) {
-  return key < trace->tenants.count ? trace->tenants.text[key] : "";
-}
-static uint32_t tenant_of(const struct hr_trace *trace, uint32_t job) {
-  return trace->tenant[job] == HR_NONE ? trace->tenants.count : trace->tenant[job];
-}
-static const char *class_name(const struct hr_trace *trace, uint32_t key) {
-  (void)trace;
-  return hr_job_class_name((enum hr_job_class)key);
-}
-static uint32_t class_of(const struct hr_trace *trace, uint32_t job) {
-  return trace->class_[job];
-}
-static const char *size_name(const struct hr_trace *trace, uint32_t key) {
-  (void)trace;
-  return hr__size_name(key);
-}
-static uint32_t size_of_job(const struct hr_trace *trace, uint32_t job) {
-  return hr__size_of(trace->gpus[job]);
-}
 
 /* Returns an array with the index of the group of each key; `n` for keys of groups that are not shown. The caller frees
    the array. Returns NULL if out of memory. */
-static uint32_t *number_keys(const struct page_usage_grouping *grouping, const struct hr_trace *trace, size_t n) {
-  uint32_t *number = malloc(((size_t)grouping->n_keys + 1) * sizeof *number);
-  for (uint32_t key = 0; number && key < grouping->n_keys; key++) {
+static uint32_t *number_keys(const struct page_usage_grouping *grouping, const struct hr__page_view *view, size_t n) {
+  uint32_t n_keys = hr__page_keys(view, grouping->dimension);
+  uint32_t *number = malloc(((size_t)n_keys + 1) * sizeof *number);
+  for (uint32_t key = 0; number && key < n_keys; key++) {
     size_t i = 0;
-    while (i < n && strcmp(grouping->group[i].name, grouping->key_name(trace, key)) != 0) i++;
+    while (i < n && strcmp(grouping->group[i].name, hr__page_key_name(view, grouping->dimension, key)) != 0) i++;
     number[key] = (uint32_t)i;
   }
   return number;
@@ -467,26 +434,24 @@ static void put_group(struct hr__page_json *json, const struct hr_group *group, 
   hr__page_open(json, NULL, '{');
   hr__page_name(json, "name", group->name);
   put_bins(json, "counts", counts, n);
-  if (group->wait_s.count) {
-    hr__page_number(json, "median_s", group->wait_s.p50);
-    hr__page_number(json, "p95_s", group->wait_s.p95);
-  } else {
-    hr__page_null(json, "median_s");
-    hr__page_null(json, "p95_s");
-  }
+  hr__page_number(json, "median_s", group->wait_s.count ? group->wait_s.p50 : (double)NAN);
+  hr__page_number(json, "p95_s", group->wait_s.count ? group->wait_s.p95 : (double)NAN);
   hr__page_close(json, '}');
 }
 
-static enum hr_status put_groups(const struct hr_page_run *run, struct hr__page_json *json, const struct bins *bins,
+static enum hr_status put_groups(const struct hr__page_view *view, struct hr__page_json *json, const struct bins *bins,
                                  const struct page_usage_grouping *grouping) {
+  const struct hr_page_run *run = view->run;
   size_t n = grouping->n_groups < MAX_GROUPS ? grouping->n_groups : MAX_GROUPS;
-  uint32_t *number = number_keys(grouping, run->trace, n);
+  uint32_t *number = number_keys(grouping, view, n);
   uint64_t *counts = calloc((n + 1) * MAX_BINS, sizeof *counts);
   hr__page_open(json, grouping->key, '[');
   if (number && counts && n) {
     for (uint32_t job = 0; job < run->result->n_jobs; job++)
-      if (started(run, job))
-        counts[(size_t)number[grouping->key_of(run->trace, job)] * MAX_BINS + bin_of(bins, wait_us_of(run, job))]++;
+      if (started(run, job)) {
+        uint32_t key = hr__page_key(view, grouping->dimension, job, HR_NONE);
+        counts[(size_t)number[key] * MAX_BINS + bin_of(bins, wait_us_of(run, job))]++;
+      }
     for (size_t i = 0; i < n; i++) put_group(json, &grouping->group[i], counts + i * MAX_BINS, bins->n);
   }
   hr__page_close(json, ']');
@@ -500,9 +465,9 @@ enum hr_status hr__page_distributions(const struct hr__page_view *view, struct h
   const struct hr_page_run *run = view->run;
   const struct hr_summary *summary = run->summary;
   const struct page_usage_grouping groupings[] = {
-      {"by_class", summary->by_class, summary->n_classes, HR_N_CLASSES, class_name, class_of},
-      {"by_size", summary->by_size, summary->n_sizes, hr__size_of(UINT32_MAX) + 1, size_name, size_of_job},
-      {"by_tenant", summary->by_tenant, summary->n_tenants, run->trace->tenants.count + 1, tenant_name, tenant_of}};
+      {"by_class", summary->by_class, summary->n_classes, HR__PAGE_CLASS},
+      {"by_size", summary->by_size, summary->n_sizes, HR__PAGE_SIZE},
+      {"by_tenant", summary->by_tenant, summary->n_tenants, HR__PAGE_TENANT}};
   uint64_t all[MAX_BINS] = {0};
   struct bins bins;
   make_bins(run, &bins);
@@ -516,7 +481,7 @@ enum hr_status hr__page_distributions(const struct hr__page_view *view, struct h
   put_bins(json, "all", all, bins.n);
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < sizeof groupings / sizeof *groupings && status == HR_OK; i++)
-    status = put_groups(run, json, &bins, &groupings[i]);
+    status = put_groups(view, json, &bins, &groupings[i]);
   hr__page_close(json, '}');
   hr__page_close(json, '}');
   return status;
@@ -696,13 +661,13 @@ static void add_spending(struct spender *spender, const struct hr_attempt *attem
   hr_amount milli = paid_milli(spender, attempt);
   hold_priced(&spending->used, grid, attempt->begin_us, attempt->end_us, milli, prices);
   if (!spending->tenants.n_rows) return;
-  uint32_t row = spending->tenants.row[page_key(spender->view, HR__PAGE_TENANT, attempt)];
+  uint32_t row = spending->tenants.row[key_of(spender->view, HR__PAGE_TENANT, attempt)];
   hold_priced(&spending->tenant[row], grid, attempt->begin_us, attempt->end_us, milli, prices);
 }
 
 static enum hr_status split_tenants(struct page_spending *spending, const struct hr__page_view *view) {
   const struct hr_charge *charges;
-  uint32_t n_keys = page_keys(view, HR__PAGE_TENANT);
+  uint32_t n_keys = hr__page_keys(view, HR__PAGE_TENANT);
   if (n_keys == 0) return HR_OK;
   hr_amount *weight = calloc(n_keys, sizeof *weight);
   if (!weight) return HR_NO_MEMORY;
@@ -792,13 +757,15 @@ static const double units_per_usd = 1e6 * (double)HR_LEDGER_UNITS_PER_UUSD;
 
 static const double parts_per_usd = 1e6 * OTHER_PARTS;
 
-static void put_idle(const struct page_spending *spending, const struct hr__page_grid *grid,
+static void put_idle(const struct page_spending *spending, const struct hr__page_grid *grid, const char *key,
                      struct hr__page_json *json) {
+  hr__page_open(json, key, '[');
   for (uint32_t i = 0; i < grid->n; i++) {
     hr_amount idle = -spending->used.sum[i];
     for (unsigned market = 0; market < HR_N_MARKETS; market++) idle += spending->market[market].sum[i];
     hr__page_number(json, NULL, (double)idle / units_per_usd);
   }
+  hr__page_close(json, ']');
 }
 
 static void put_line(struct hr__page_json *json, const char *name, const struct hr__page_sums *sums,
@@ -827,9 +794,7 @@ static void put_tenants(const struct page_spending *spending, const struct hr__p
              &view->grid, units_per_usd);
   hr__page_open(json, NULL, '{');
   hr__page_text(json, "name", hr__idle_name);
-  hr__page_open(json, "usd", '[');
-  put_idle(spending, &view->grid, json);
-  hr__page_close(json, ']');
+  put_idle(spending, &view->grid, "usd", json);
   hr__page_close(json, '}');
   if (other) put_line(json, hr__services_name, &spending->other, &view->grid, parts_per_usd);
   hr__page_close(json, ']');
@@ -843,9 +808,7 @@ enum hr_status hr__page_spend(const struct hr__page_view *view, struct hr__page_
     bool other = costs->total_uusd != costs->capacity_uusd;
     hr__page_open(json, "cost", '{');
     hr__page_put_sums(json, "used", &spending.used, &view->grid, units_per_usd);
-    hr__page_open(json, "idle", '[');
-    put_idle(&spending, &view->grid, json);
-    hr__page_close(json, ']');
+    put_idle(&spending, &view->grid, "idle", json);
     if (other) hr__page_put_sums(json, "other", &spending.other, &view->grid, parts_per_usd);
     if (spending.after) hr__page_number(json, "after_usd", (double)spending.after / units_per_usd);
     put_markets(&spending, view, json, other);

@@ -335,13 +335,50 @@ void hr__page_sums_close(struct hr__page_sums *sums, const struct hr__page_grid 
 
 /* ---- Splits ---------------------------------------------------------------------------------------- */
 
-static const char *page_key_name(const struct hr__page_view *view, enum hr__page_dimension dimension, uint32_t key) {
+uint32_t hr__page_keys(const struct hr__page_view *view, enum hr__page_dimension dimension) {
   const struct hr_trace *trace = view->run->trace;
-  const struct hr_pool_spec *pools = view->run->cluster->pools;
+  if (dimension == HR__PAGE_TENANT) return trace->tenant ? trace->tenants.count + 1 : 0;
+  if (dimension == HR__PAGE_USER) return trace->user ? trace->users.count + 1 : 0;
+  if (dimension == HR__PAGE_CLASS) return trace->class_ ? HR_N_CLASSES : 0;
+  if (dimension == HR__PAGE_SIZE) return HR__SIZES;
+  if (dimension == HR__PAGE_STATE) return HR_JOB_REJECTED + 1;
+  return dimension == HR__PAGE_MARKET ? (uint32_t)HR_N_MARKETS : view->run->cluster->n_pools;
+}
+
+static uint32_t key_of_name(const uint32_t *column, const struct hr_names *names, uint32_t job) {
+  return column[job] == HR_NONE ? names->count : column[job];
+}
+
+uint32_t hr__page_key(const struct hr__page_view *view, enum hr__page_dimension dimension, uint32_t job,
+                      uint32_t pool) {
+  const struct hr_trace *trace = view->run->trace;
+  uint32_t state = view->run->result->state[job];
+  if (dimension == HR__PAGE_TENANT) return key_of_name(trace->tenant, &trace->tenants, job);
+  if (dimension == HR__PAGE_USER) return key_of_name(trace->user, &trace->users, job);
+  if (dimension == HR__PAGE_CLASS) return trace->class_[job];
+  if (dimension == HR__PAGE_SIZE) return hr__size_of(trace->gpus[job]);
+  if (dimension == HR__PAGE_STATE) return state == HR_JOB_RUNNING ? (uint32_t)HR_JOB_WAITING : state;
+  if (dimension == HR__PAGE_MARKET) return (uint32_t)view->run->cluster->pools[pool].market.market;
+  return dimension == HR__PAGE_GPU ? view->first_of_gpu[pool] : pool;
+}
+
+const char *hr__page_key_name(const struct hr__page_view *view, enum hr__page_dimension dimension, uint32_t key) {
+  /* the names of states are those of the CSV file of jobs */
+  static const char *const states[] = {[HR_JOB_FUTURE] = "unsubmitted",
+                                       [HR_JOB_WAITING] = "unfinished",
+                                       [HR_JOB_RUNNING] = "unfinished",
+                                       [HR_JOB_COMPLETED] = "completed",
+                                       [HR_JOB_REJECTED] = "rejected"};
+  const struct hr_trace *trace = view->run->trace;
+  const struct hr_cluster_spec *cluster = view->run->cluster;
   if (dimension == HR__PAGE_TENANT) return key < trace->tenants.count ? trace->tenants.text[key] : "";
+  if (dimension == HR__PAGE_USER) return key < trace->users.count ? trace->users.text[key] : "";
   if (dimension == HR__PAGE_CLASS) return hr_job_class_name((enum hr_job_class)key);
+  if (dimension == HR__PAGE_SIZE) return hr__size_name(key);
+  if (dimension == HR__PAGE_STATE) return states[key];
   if (dimension == HR__PAGE_MARKET) return hr_market_name((enum hr_market)key);
-  const char *name = dimension == HR__PAGE_GPU ? pools[key].gpu : pools[key].name;
+  if (key >= cluster->n_pools) return "";
+  const char *name = dimension == HR__PAGE_GPU ? cluster->pools[key].gpu : cluster->pools[key].name;
   return name ? name : "";
 }
 
@@ -375,7 +412,7 @@ enum hr_status hr__page_split_make(struct hr__page_split *split, const hr_amount
 
 const char *hr__page_row_name(const struct hr__page_view *view, enum hr__page_dimension dimension,
                               const struct hr__page_split *split, uint32_t row) {
-  return split->key[row] == HR_NONE ? "(others)" : page_key_name(view, dimension, split->key[row]);
+  return split->key[row] == HR_NONE ? "(others)" : hr__page_key_name(view, dimension, split->key[row]);
 }
 
 void hr__page_put_sums(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,

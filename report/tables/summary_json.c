@@ -26,7 +26,7 @@ static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_summ
   hr__json_count(json, cluster, "nodes", summary->nodes);
   cJSON *pools = hr__json_array(json, cluster, "pools");
   for (uint32_t i = 0; i < spec->n_pools; i++) {
-    cJSON *pool = hr__json_append(json, pools, cJSON_CreateObject());
+    cJSON *pool = hr__json_item(json, pools);
     hr__json_text(json, pool, "name", spec->pools[i].name);
     hr__json_text(json, pool, "gpu", spec->pools[i].gpu);
     hr__json_count(json, pool, "nodes", spec->pools[i].nodes);
@@ -79,7 +79,7 @@ static void put_remarks(struct hr__json *json, cJSON *root, const struct hr_run_
   for (size_t i = 0; i < label->n_notes; i++) hr__json_notes(json, notes, label->notes[i]);
   cJSON *skipped = hr__json_array(json, root, "skipped");
   for (size_t i = 0; i < label->n_skipped_reasons; i++) {
-    cJSON *rows = hr__json_append(json, skipped, cJSON_CreateObject());
+    cJSON *rows = hr__json_item(json, skipped);
     hr__json_text(json, rows, "reason", label->skipped[i].reason);
     hr__json_count(json, rows, "count", label->skipped[i].count);
     hr__json_count(json, rows, "first_line", label->skipped[i].first_line);
@@ -175,13 +175,13 @@ static void put_pools(struct hr__json *json, cJSON *root, const struct hr_summar
   cJSON *pools = hr__json_array(json, root, "by_pool");
   for (size_t i = 0; i < summary->n_pools; i++) {
     const struct hr_pool_metrics *pool = &summary->by_pool[i];
-    cJSON *inner = hr__json_append(json, pools, cJSON_CreateObject());
+    cJSON *inner = hr__json_item(json, pools);
     hr__json_text(json, inner, "name", pool->name);
     hr__json_text(json, inner, "gpu", pool->gpu);
     hr__json_text(json, inner, "sharing", hr_sharing_name(pool->sharing));
     hr__json_count(json, inner, "completed", pool->completed);
     hr__json_number(json, inner, "gpu_hours", pool->gpu_hours);
-    hr__json_number_if(json, inner, "utilization", !isnan(pool->utilization), pool->utilization);
+    hr__json_finite(json, inner, "utilization", pool->utilization);
     json_distribution(json, inner, "latency_factor", &pool->latency_factor);
     hr__json_usd(json, inner, "cost_usd", pool->cost_uusd);
     hr__json_usd(json, inner, "usd_per_completed_job", pool->per_completed_job_uusd);
@@ -205,7 +205,7 @@ static void put_fragmentation(struct hr__json *json, cJSON *root, const struct h
 static void put_hours(struct hr__json *json, cJSON *object, const struct hr_service_summary *service) {
   cJSON *hours = hr__json_array(json, object, "hours");
   for (uint32_t i = 0; i < service->n_hours; i++) {
-    cJSON *inner = hr__json_append(json, hours, cJSON_CreateObject());
+    cJSON *inner = hr__json_item(json, hours);
     hr__json_number(json, inner, "hour", (double)(service->first_hour + i));
     hr__json_count(json, inner, "offered", service->hours[i].offered);
     hr__json_number_if(json, inner, "attainment", service->has_goals && service->hours[i].due > 0,
@@ -221,7 +221,7 @@ static void put_decisions(struct hr__json *json, cJSON *object, const struct hr_
   cJSON *list = hr__json_array(json, scaling, "decisions");
   for (uint32_t i = 0; i < service->n_listed; i++) {
     const struct hr_scale_decision *decision = &service->decisions[i];
-    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    cJSON *inner = hr__json_item(json, list);
     hr__json_number(json, inner, "time_s", hr__seconds(decision->at_us));
     hr__json_count(json, inner, "from", decision->from);
     hr__json_count(json, inner, "to", decision->to);
@@ -234,7 +234,7 @@ static void put_levels(struct hr__json *json, cJSON *object, const struct hr_ser
   cJSON *list = hr__json_array(json, object, "replicas");
   for (uint32_t i = 0; i < service->n_levels; i++) {
     const struct hr_replica_level *level = &service->levels[i];
-    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    cJSON *inner = hr__json_item(json, list);
     hr__json_number(json, inner, "time_s", hr__seconds(level->at_us));
     hr__json_count(json, inner, "wanted", level->wanted);
     hr__json_count(json, inner, "ready", level->ready);
@@ -245,7 +245,7 @@ static void put_levels(struct hr__json *json, cJSON *object, const struct hr_ser
 static void put_services(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   cJSON *list = summary->n_services ? hr__json_array(json, root, "services") : NULL;
   for (size_t i = 0; i < summary->n_services; i++) {
-    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    cJSON *inner = hr__json_item(json, list);
     hr__json_text(json, inner, "name", summary->services[i].name);
     for (unsigned k = 0; k < HR__N_METRICS; k++)
       if (hr__metric_rows[k].flags & HR_METRIC_OF_REQUESTS)
@@ -278,7 +278,7 @@ static void put_statements(struct hr__json *json, cJSON *cost, const struct hr_c
   cJSON *statements = hr__json_array(json, cost, "statements");
   for (size_t i = 0; i < costs->n_statements; i++) {
     const struct hr_statement *statement = &costs->statements[i];
-    cJSON *inner = hr__json_append(json, statements, cJSON_CreateObject());
+    cJSON *inner = hr__json_item(json, statements);
     hr__json_text(json, inner, "tenant", statement->tenant);
     hr__json_count(json, inner, "month", statement->month);
     hr__json_usd(json, inner, "training_usd", statement->training_uusd);
@@ -309,7 +309,7 @@ static void put_budgets(struct hr__json *json, cJSON *root, const struct hr_cost
   cJSON *budgets = hr__json_array(json, root, "budgets");
   for (size_t i = 0; i < costs->n_budgets; i++) {
     const struct hr_budget_line *budget = &costs->budgets[i];
-    cJSON *inner = hr__json_append(json, budgets, cJSON_CreateObject());
+    cJSON *inner = hr__json_item(json, budgets);
     hr__json_text(json, inner, "tenant", budget->tenant);
     hr__json_count(json, inner, "month", budget->month);
     hr__json_usd(json, inner, "budget_usd", budget->budget_uusd);
@@ -325,7 +325,7 @@ static void put_faults(struct hr__json *json, cJSON *root, const struct hr_summa
   cJSON *list = hr__json_array(json, cJSON_GetObjectItemCaseSensitive(root, "faults"), "by_failure_class");
   for (size_t i = 0; i < faults->n_failure_classes; i++) {
     const struct hr_outage_line *line = &faults->by_failure_class[i];
-    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    cJSON *inner = hr__json_item(json, list);
     hr__json_text(json, inner, "name", line->name);
     hr__json_count(json, inner, "failures", line->failures);
     hr__json_count(json, inner, "jobs_stopped", line->jobs_stopped);
@@ -354,7 +354,7 @@ static void put_energy_lines(struct hr__json *json, cJSON *energy, const char *k
                              size_t count, bool of_pools) {
   cJSON *list = hr__json_array(json, energy, key);
   for (size_t i = 0; i < count; i++) {
-    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    cJSON *inner = hr__json_item(json, list);
     hr__json_text(json, inner, "name", lines[i].name);
     hr__json_number(json, inner, "it_kwh", lines[i].it_kwh);
     hr__json_number(json, inner, "site_kwh", lines[i].site_kwh);
@@ -378,7 +378,7 @@ static void put_carbon_lines(struct hr__json *json, cJSON *carbon, const char *k
                              size_t count, bool of_pools) {
   cJSON *list = hr__json_array(json, carbon, key);
   for (size_t i = 0; i < count; i++) {
-    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    cJSON *inner = hr__json_item(json, list);
     hr__json_text(json, inner, "name", lines[i].name);
     hr__json_number_if(json, inner, "operational_kg", lines[i].known, lines[i].operational_kg);
     hr__json_number_if(json, inner, "embodied_kg", lines[i].embodied_known, lines[i].embodied_kg);
@@ -400,7 +400,7 @@ static void put_data_lines(struct hr__json *json, cJSON *data, const char *key, 
                            size_t count) {
   cJSON *list = hr__json_array(json, data, key);
   for (size_t i = 0; i < count; i++) {
-    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    cJSON *inner = hr__json_item(json, list);
     hr__json_text(json, inner, "name", lines[i].name);
     hr__json_number(json, inner, "sent_gb", lines[i].sent_gb);
     hr__json_number(json, inner, "received_gb", lines[i].received_gb);
@@ -437,18 +437,6 @@ void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *
 
 /* ---- Alerts ---------------------------------------------------------------------------------------- */
 
-static void put_alert_words(struct hr__json *json, cJSON *object, const struct hr_alert *alert) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *words = open_memstream(&text, &size);
-  if (words) hr__put_alert_words(words, alert);
-  if (words && fclose(words) == 0)
-    hr__json_text(json, object, "text", text);
-  else
-    json->failed = true;
-  free(text);
-}
-
 static void put_alerts(struct hr__json *json, cJSON *root, const struct hr_alerts *alerts, int64_t clock_us) {
   const struct hr_alert *list;
   size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
@@ -456,7 +444,7 @@ static void put_alerts(struct hr__json *json, cJSON *root, const struct hr_alert
   cJSON *array = hr__json_array(json, root, "alerts");
   for (size_t i = 0; i < count; i++) {
     const struct hr_alert *alert = &list[i];
-    cJSON *inner = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *inner = hr__json_item(json, array);
     hr__json_text(json, inner, "rule", hr_alert_name(alert->rule));
     hr__json_text(json, inner, "where", alert->where);
     hr__json_number(json, inner, "begin_s", hr__seconds(alert->begin_us + clock_us));
@@ -464,7 +452,10 @@ static void put_alerts(struct hr__json *json, cJSON *root, const struct hr_alert
     hr__json_number(json, inner, "duration_s", hr__seconds(alert->end_us - alert->begin_us));
     hr__json_number(json, inner, "value", alert->value);
     hr__json_count(json, inner, "count", alert->count);
-    put_alert_words(json, inner, alert);
+    char *words = hr__alert_words(alert);
+    if (!words) json->failed = true;
+    hr__json_text(json, inner, "text", words);
+    free(words);
   }
 }
 

@@ -48,13 +48,11 @@ static void put_pool(struct hr__console *console, const struct hr_pool_metrics *
   char text[6][HR__NUMBER_BYTES];
   const struct hr_distribution *latency = &pool->latency_factor;
   bool known = latency->count > 0, priced = pool->cost_uusd != HR_UNKNOWN_UUSD;
-  char *name = hr__fitted(console, pool->name ? pool->name : "", NAME_WIDTH, false);
-  if (!name) return;
-  fprintf(console->out, "%s%*s%10s%11s%9s%9s%13s%12s\n", name, (int)(NAME_WIDTH + 1 - hr__width_of(name, strlen(name))),
-          "", hr__count_text(pool->completed, text[0]), percent_text(pool->utilization, text[1]),
-          factor_text(latency->mean, known, text[2]), factor_text(latency->p95, known, text[3]),
-          priced ? hr__usd_text(pool->cost_uusd, text[4]) : "-", price_text(pool->per_completed_job_uusd, text[5]));
-  free(name);
+  hr__put_cell(console, pool->name ? pool->name : "", NAME_WIDTH, false);
+  fprintf(console->out, "%10s%11s%9s%9s%13s%12s\n", hr__count_text(pool->completed, text[0]),
+          percent_text(pool->utilization, text[1]), factor_text(latency->mean, known, text[2]),
+          factor_text(latency->p95, known, text[3]), priced ? hr__usd_text(pool->cost_uusd, text[4]) : "-",
+          price_text(pool->per_completed_job_uusd, text[5]));
 }
 
 /* ---- The table: pools (several pools, per-GPU allocation) ------------------------------------------ */
@@ -65,10 +63,7 @@ static void put_pools(struct hr__console *console, const struct hr_summary *summ
   fprintf(console->out, "\n%s%-*s%10s%11s%9s%9s%13s%12s%s\n", hr__bold(console), NAME_WIDTH + 1, "pool", "jobs",
           "allocated", "latency", "p95", "cost", "per job", hr__plain(console));
   for (size_t i = 0; i < count && i < MAX_POOLS; i++) put_pool(console, &summary->by_pool[i]);
-  char more[HR__NUMBER_BYTES];
-  if (count > MAX_POOLS)
-    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(count - MAX_POOLS, more),
-            hr__plain(console));
+  hr__put_more(console, count, MAX_POOLS);
   fprintf(console->out, "%slatency: time with GPUs allocated / recorded run time of a job, mean and p95.%s\n",
           hr__dim(console), hr__plain(console));
 }
@@ -76,14 +71,6 @@ static void put_pools(struct hr__console *console, const struct hr_summary *summ
 enum { TABLE_NAME_WIDTH = 15, COST_NAME_WIDTH = 30, MAX_TENANTS = 10, TABLE_MAX_POOLS = 4 };
 
 /* ---- The table: configuration ---------------------------------------------------------------------- */
-
-static void put_title(struct hr__console *table, const struct hr_run_label *label) {
-  char *name = hr__fitted(table, label->scenario ? label->scenario : "", HR__LINE_WIDTH - 20, false);
-  if (!name) return;
-  fprintf(table->out, "%sHeadroom %s%s%s%s\n\n", hr__bold(table), hr_version(), *name ? ": " : "", name,
-          hr__plain(table));
-  free(name);
-}
 
 static void put_trace(struct hr__console *table, const struct hr_run_label *label) {
   const char *format = label->format ? label->format : "";
@@ -97,28 +84,23 @@ static void put_trace(struct hr__console *table, const struct hr_run_label *labe
 
 static void put_cluster(struct hr__console *table, const struct hr_summary *summary,
                         const struct hr_cluster_spec *cluster) {
-  char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES], *text = NULL;
-  size_t size = 0;
-  FILE *pools = open_memstream(&text, &size);
-  if (!pools) {
-    table->out_of_memory = true;
-    return;
-  }
+  char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES];
+  struct hr__sentence sentence;
+  if (!hr__sentence_begin(table, &sentence)) return;
+  fprintf(sentence.out, "%s GPUs on %s node%s: ", hr__count_text(summary->gpus, gpus),
+          hr__count_text(summary->nodes, nodes), hr__plural(summary->nodes));
   for (uint32_t i = 0; i < cluster->n_pools && i < TABLE_MAX_POOLS; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
     char count[HR__NUMBER_BYTES];
-    fprintf(pools, "%s%s x %" PRIu32 " %s", i ? ", " : "", hr__count_text(pool->nodes, count), pool->gpus_per_node,
-            pool->gpu ? pool->gpu : "GPUs");
-    if (pool->sharing != HR_SHARING_WHOLE) fprintf(pools, " (%s)", hr_sharing_name(pool->sharing));
+    fprintf(sentence.out, "%s%s x %" PRIu32 " %s", i ? ", " : "", hr__count_text(pool->nodes, count),
+            pool->gpus_per_node, pool->gpu ? pool->gpu : "GPUs");
+    if (pool->sharing != HR_SHARING_WHOLE) fprintf(sentence.out, " (%s)", hr_sharing_name(pool->sharing));
     if (pool->faults && pool->faults->spares && pool->faults->spares < pool->nodes)
-      fprintf(pools, " (%s GPUs are spares)", hr__count_text(pool->faults->spares * pool->gpus_per_node, count));
+      fprintf(sentence.out, " (%s GPUs are spares)", hr__count_text(pool->faults->spares * pool->gpus_per_node, count));
   }
   uint32_t more = cluster->n_pools > TABLE_MAX_POOLS ? cluster->n_pools - TABLE_MAX_POOLS : 0;
-  if (more) fprintf(pools, " and %" PRIu32 " more pool%s", more, more == 1 ? "" : "s");
-  if (fclose(pools) == 0)
-    hr__put_field(table, "cluster", "%s GPUs on %s node%s: %s", hr__count_text(summary->gpus, gpus),
-                  hr__count_text(summary->nodes, nodes), summary->nodes == 1 ? "" : "s", text);
-  free(text);
+  if (more) fprintf(sentence.out, " and %" PRIu32 " more pool%s", more, hr__plural(more));
+  hr__sentence_end(table, &sentence, "cluster");
 }
 
 static void put_policy(struct hr__console *table, const struct hr_policy_choice *choice) {
@@ -132,7 +114,7 @@ static void put_policy(struct hr__console *table, const struct hr_policy_choice 
 
 static void put_run_head(struct hr__console *table, const struct hr_summary *summary,
                          const struct hr_run_label *label) {
-  put_title(table, label);
+  hr__put_title(table, ": ", label->scenario ? label->scenario : "", HR__LINE_WIDTH - 20, false);
   put_trace(table, label);
   put_cluster(table, summary, label->cluster);
   put_policy(table, label->policy);
@@ -148,7 +130,7 @@ static void put_run_jobs(struct hr__console *table, const struct hr_summary *sum
   uint64_t skipped = 0;
   for (size_t i = 0; i < label->n_skipped_reasons; i++) skipped += label->skipped[i].count;
   if (skipped)
-    hr__put_field(table, "skipped", "%s row%s of the trace", hr__count_text(skipped, text), skipped == 1 ? "" : "s");
+    hr__put_field(table, "skipped", "%s row%s of the trace", hr__count_text(skipped, text), hr__plural(skipped));
 }
 
 /* Returns the maximum number of GPUs present, rounded up. */
@@ -190,10 +172,6 @@ static void put_run_totals(struct hr__console *table, const struct hr_summary *s
   hr__put_other_metrics(table, summary);
 }
 
-static const char *seconds_text(double value, char *buffer) {
-  return hr__duration_text(value, buffer);
-}
-
 static void put_distribution(struct hr__console *table, const char *label, const struct hr_distribution *distribution,
                              const char *(*show)(double value, char *buffer)) {
   const double figure[] = {distribution->mean, distribution->p50, distribution->p90,
@@ -209,8 +187,8 @@ static void put_distribution(struct hr__console *table, const char *label, const
 static void put_run_distributions(struct hr__console *table, const struct hr_summary *summary) {
   fprintf(table->out, "\n%s%20s%12s%12s%12s%12s%12s%s\n", hr__bold(table), "mean", "p50", "p90", "p95", "p99", "max",
           hr__plain(table));
-  put_distribution(table, "wait", &summary->wait_s, seconds_text);
-  put_distribution(table, "jct", &summary->jct_s, seconds_text);
+  put_distribution(table, "wait", &summary->wait_s, hr__duration_text);
+  put_distribution(table, "jct", &summary->jct_s, hr__duration_text);
   put_distribution(table, "slowdown", &summary->slowdown, hr__factor_text);
   fprintf(table->out, "%sjct: from submit to end. slowdown: jct / max(run time, 10 s), at least 1.%s\n", hr__dim(table),
           hr__plain(table));
@@ -220,17 +198,14 @@ static void put_run_distributions(struct hr__console *table, const struct hr_sum
 
 static void put_group(struct hr__console *table, const struct hr_group *group, double all_gpu_hours) {
   char text[6][HR__NUMBER_BYTES];
-  char *name = hr__fitted(table, group->name[0] ? group->name : "(none)", TABLE_NAME_WIDTH, false);
-  if (!name) return;
   double share = all_gpu_hours > 0 ? 100 * group->gpu_hours / all_gpu_hours : 0;
   bool waited = group->wait_s.count > 0, ended = group->slowdown.count > 0;
-  fprintf(table->out, "%s%*s%10s%12s%6s %%%12s%12s%10s\n", name,
-          (int)(TABLE_NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "", hr__count_text(group->jobs, text[0]),
+  hr__put_cell(table, group->name[0] ? group->name : "(none)", TABLE_NAME_WIDTH, false);
+  fprintf(table->out, "%10s%12s%6s %%%12s%12s%10s\n", hr__count_text(group->jobs, text[0]),
           hr__fixed_text(group->gpu_hours, group->gpu_hours < 1000 ? 1 : 0, text[1]), hr__fixed_text(share, 1, text[2]),
           waited ? hr__duration_text(group->wait_s.mean, text[3]) : "-",
           waited ? hr__duration_text(group->wait_s.p95, text[4]) : "-",
           ended ? hr__factor_text(group->slowdown.mean, text[5]) : "-");
-  free(name);
 }
 
 static void put_groups(struct hr__console *table, const char *title, const struct hr_group *group, size_t count,
@@ -239,9 +214,7 @@ static void put_groups(struct hr__console *table, const char *title, const struc
   fprintf(table->out, "\n%s%-*s%10s%12s%8s%12s%12s%10s%s\n", hr__bold(table), TABLE_NAME_WIDTH + 1, title, "jobs",
           "GPU hours", "share", "mean wait", "p95 wait", "slowdown", hr__plain(table));
   for (size_t i = 0; i < count && i < max_rows; i++) put_group(table, &group[i], all_gpu_hours);
-  char more[HR__NUMBER_BYTES];
-  if (count > max_rows)
-    fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(count - max_rows, more), hr__plain(table));
+  hr__put_more(table, count, max_rows);
 }
 
 /* Prints how many jobs the router spilled from and to each cluster, if it spilled any. */
@@ -254,12 +227,9 @@ static void put_routing(struct hr__console *table, const struct hr_summary *summ
           "to other clusters", hr__plain(table));
   for (size_t i = 0; i < summary->n_routing; i++) {
     const struct hr_cluster_routing *routing = &summary->routing[i];
-    char *name = hr__fitted(table, routing->name, TABLE_NAME_WIDTH, false);
-    if (!name) return;
-    const int space = (int)(TABLE_NAME_WIDTH + 1 - hr__width_of(name, strlen(name)));
-    fprintf(table->out, "%s%*s%20s%20s\n", name, space, "", hr__count_text(routing->spilled_in, text[0]),
+    hr__put_cell(table, routing->name, TABLE_NAME_WIDTH, false);
+    fprintf(table->out, "%20s%20s\n", hr__count_text(routing->spilled_in, text[0]),
             hr__count_text(routing->spilled_out, text[1]));
-    free(name);
   }
 }
 
@@ -272,16 +242,11 @@ static void put_cost_lines(struct hr__console *table, const char *title, const s
           hr__plain(table));
   for (size_t i = 0; i < lines->count && i < max_rows; i++) {
     const struct hr_cost_line *line = &lines->line[i];
-    char *name = hr__fitted(table, line->name[0] ? line->name : "(none)", COST_NAME_WIDTH, false);
-    if (!name) return;
     double share = total_uusd ? 100 * (double)line->uusd / (double)total_uusd : 0;
-    fprintf(table->out, "%s%*s%20s%6s %%\n", name, (int)(COST_NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "",
-            hr__usd_text(line->uusd, text[0]), hr__fixed_text(share, 1, text[1]));
-    free(name);
+    hr__put_cell(table, line->name[0] ? line->name : "(none)", COST_NAME_WIDTH, false);
+    fprintf(table->out, "%20s%6s %%\n", hr__usd_text(line->uusd, text[0]), hr__fixed_text(share, 1, text[1]));
   }
-  if (lines->count > max_rows)
-    fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(lines->count - max_rows, text[0]),
-            hr__plain(table));
+  hr__put_more(table, lines->count, max_rows);
 }
 
 static void put_over_budget(struct hr__console *table, const struct hr_cost_summary *costs) {
@@ -327,14 +292,11 @@ static void put_data_lines(struct hr__console *table, const char *title, const s
   fprintf(table->out, "\n%s%-*s%14s%14s%10s%14s%s\n", hr__bold(table), TABLE_NAME_WIDTH + 1, title, "GB sent",
           "GB received", "in use", "cost", hr__plain(table));
   for (size_t i = 0; i < count; i++) {
-    char *name = hr__fitted(table, lines[i].name, TABLE_NAME_WIDTH, false);
-    if (!name) return;
-    const int space = (int)(TABLE_NAME_WIDTH + 1 - hr__width_of(name, strlen(name)));
+    hr__put_cell(table, lines[i].name, TABLE_NAME_WIDTH, false);
     /* unknown if nothing was transferred or if the bandwidth has no limit */
     hr__metric_text(HR_UNIT_SHARE, lines[i].utilization > 0 ? lines[i].utilization : HR__UNKNOWN, text[2]);
-    fprintf(table->out, "%s%*s%14s%14s%10s%14s\n", name, space, "", hr__fixed_text(lines[i].sent_gb, 1, text[0]),
+    fprintf(table->out, "%14s%14s%10s%14s\n", hr__fixed_text(lines[i].sent_gb, 1, text[0]),
             hr__fixed_text(lines[i].received_gb, 1, text[1]), text[2], hr__usd_text(lines[i].uusd, text[3]));
-    free(name);
   }
 }
 
@@ -347,21 +309,16 @@ static void put_data(struct hr__console *table, const struct hr_summary *summary
 
 /* Prints the ETTR by the number of GPUs that jobs request, if nodes fail and there are several sizes. */
 static void put_ettr_by_size(struct hr__console *table, const struct hr_summary *summary) {
-  char *text = NULL;
-  size_t size = 0;
-  if (!summary->faults.known || summary->n_sizes < 2) return;
-  FILE *words = open_memstream(&text, &size);
-  if (!words) {
-    table->out_of_memory = true;
-    return;
-  }
+  struct hr__sentence sentence;
+  if (!summary->faults.known || summary->n_sizes < 2 || !hr__sentence_begin(table, &sentence)) return;
+  fputs("by GPUs requested: ", sentence.out);
   for (size_t i = 0; i < summary->n_sizes; i++) {
     char number[HR__METRIC_BYTES];
     double ettr = hr__metric_of_group(HR__M_ETTR, &summary->by_size[i], NULL).value;
-    fprintf(words, "%s%s: %s", i ? ", " : "", summary->by_size[i].name, hr__metric_text(HR_UNIT_SHARE, ettr, number));
+    fprintf(sentence.out, "%s%s: %s", i ? ", " : "", summary->by_size[i].name,
+            hr__metric_text(HR_UNIT_SHARE, ettr, number));
   }
-  if (fclose(words) == 0) hr__put_field(table, "ETTR", "by GPUs requested: %s", text);
-  free(text);
+  hr__sentence_end(table, &sentence, "ETTR");
 }
 
 /* Prints failures by class, if there are several classes. */
@@ -373,13 +330,10 @@ static void put_failure_classes(struct hr__console *table, const struct hr_summa
           "stopped jobs", "GPU-h lost", "node-h down", hr__plain(table));
   for (size_t i = 0; i < faults->n_failure_classes; i++) {
     const struct hr_outage_line *line = &faults->by_failure_class[i];
-    char *name = hr__fitted(table, line->name, TABLE_NAME_WIDTH, false);
-    if (!name) return;
-    const int space = (int)(TABLE_NAME_WIDTH + 1 - hr__width_of(name, strlen(name)));
-    fprintf(table->out, "%s%*s%10s%14s%14s%14s\n", name, space, "", hr__count_text(line->failures, text[0]),
+    hr__put_cell(table, line->name, TABLE_NAME_WIDTH, false);
+    fprintf(table->out, "%10s%14s%14s%14s\n", hr__count_text(line->failures, text[0]),
             hr__count_text(line->jobs_stopped, text[1]), hr__fixed_text(line->lost_gpu_hours, 1, text[2]),
             hr__fixed_text(line->down_node_hours, 1, text[3]));
-    free(name);
   }
 }
 
@@ -430,13 +384,14 @@ static void put_run_foot(struct hr__console *table, const struct hr_summary *sum
     hr__put_field(table, "memory", "%s MiB peak", hr__fixed_text(perf->peak_rss_mib, 0, text[0]));
 }
 
-enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
-                                const struct hr_perf *perf, unsigned style) {
+/* Prints the table of a run. A streamed run has no groups, pools and alerts. */
+static enum hr_status print_table(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
+                                  const struct hr_perf *perf, unsigned style, bool is_streamed) {
   struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
   put_run_head(&table, summary, label);
   fputc('\n', out);
   put_run_jobs(&table, summary, label);
-  put_run_totals(&table, summary, label->timeline);
+  put_run_totals(&table, summary, is_streamed ? NULL : label->timeline);
   put_run_distributions(&table, summary);
   put_groups(&table, "GPUs requested", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
   put_groups(&table, "class", summary->by_class, summary->n_classes, summary->n_classes, summary->gpu_hours);
@@ -445,29 +400,25 @@ enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, con
   put_routing(&table, summary);
   put_pools(&table, summary);
   put_run_costs(&table, summary);
-  hr__put_alerts(&table, label->alerts, label->clock_us);
+  if (is_streamed && (summary->costs || summary->stoppable)) fputc('\n', out);
+  if (is_streamed)
+    fprintf(out, "%sStreamed: quantiles come from a sketch with a relative error of at most 1/%d.%s\n", hr__dim(&table),
+            HR__SKETCH_ERROR_PART, hr__plain(&table));
+  else
+    hr__put_alerts(&table, label->alerts, label->clock_us);
   put_run_foot(&table, summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }
 
-/* ---- The table: streamed runs ---------------------------------------------------------------------- */
+enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
+                                const struct hr_perf *perf, unsigned style) {
+  return print_table(out, summary, label, perf, style, false);
+}
 
 enum hr_status hr_streamed_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
                                  const struct hr_perf *perf, unsigned style) {
-  struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
-  put_run_head(&table, summary, label);
-  fputc('\n', out);
-  put_run_jobs(&table, summary, label);
-  put_run_totals(&table, summary, NULL);
-  put_run_distributions(&table, summary);
-  put_run_costs(&table, summary);
-  if (summary->costs || summary->stoppable) fputc('\n', out);
-  fprintf(out, "%sStreamed: quantiles come from a sketch with a relative error of at most 1/%d.%s\n", hr__dim(&table),
-          HR__SKETCH_ERROR_PART, hr__plain(&table));
-  put_run_foot(&table, summary, perf);
-  if (table.out_of_memory) return HR_NO_MEMORY;
-  return ferror(out) ? HR_IO_ERROR : HR_OK;
+  return print_table(out, summary, label, perf, style, true);
 }
 
 /* ---- Markdown -------------------------------------------------------------------------------------- */
@@ -494,8 +445,8 @@ static void put_head(struct summary_markdown_page *page) {
   fputs("\n\n- Trace: ", out);
   hr__markdown_text(&page->console, page->label->trace ? page->label->trace : "");
   fprintf(out, "\n- Cluster: %s GPU%s on %s node%s\n- Policy: ", hr__count_text(page->summary->gpus, text[0]),
-          page->summary->gpus == 1 ? "" : "s", hr__count_text(page->summary->nodes, text[1]),
-          page->summary->nodes == 1 ? "" : "s");
+          hr__plural(page->summary->gpus), hr__count_text(page->summary->nodes, text[1]),
+          hr__plural(page->summary->nodes));
   hr__markdown_text(&page->console, words ? words : "");
   fprintf(out, "\n- Seed %" PRIu64 ", Headroom %s, digest `%016" PRIx64 "`\n", page->label->seed, hr_version(),
           page->summary->digest);
@@ -681,8 +632,8 @@ static void print_replicas(FILE *out, const struct hr_served *served) {
             result->cold_starts, result->met_cold_start);
   if (n_later)
     fprintf(out, "  scaling    %s: %" PRIu32 " decision%s, at most %" PRIu32 " replica%s\n",
-            hr_autoscaler_name(served->service->autoscale.policy), n_later, n_later == 1 ? "" : "s", most,
-            most == 1 ? "" : "s");
+            hr_autoscaler_name(served->service->autoscale.policy), n_later, hr__plural(n_later), most,
+            hr__plural(most));
   if (result->interruptions)
     fprintf(out, "  stopped    %" PRIu64 " replicas interrupted; %" PRIu64 " tokens lost\n", result->interruptions,
             result->lost_tokens);
@@ -697,7 +648,7 @@ void hr_service_print(FILE *out, const struct hr_served *served, const struct hr
   else
     fputc(':', out);
   fprintf(out, " %" PRIu32 " replica%s of %" PRIu32 " GPU%s, engine %s, router %s\n", service->replicas,
-          service->replicas == 1 ? "" : "s", service->gpus, service->gpus == 1 ? "" : "s",
+          hr__plural(service->replicas), service->gpus, hr__plural(service->gpus),
           hr_service_engine_name(service->engine), hr_service_router_name(service->router));
   fprintf(out, "  requests   %" PRIu64 " offered, %" PRIu64 " completed, %" PRIu64 " refused", summary->offered,
           summary->completed, summary->refused);
@@ -724,7 +675,7 @@ void hr_service_print(FILE *out, const struct hr_served *served, const struct hr
   fprintf(out, "  tokens     %" PRIu64 " prompt, %" PRIu64 " output", summary->prompt_tokens, summary->output_tokens);
   if (summary->restarts)
     fprintf(out, "; %" PRIu64 " recomputed in %" PRIu64 " restart%s", summary->recomputed_tokens, summary->restarts,
-            summary->restarts == 1 ? "" : "s");
+            hr__plural(summary->restarts));
   fprintf(out, "\n  GPU hours  %.2f held, %.2f busy", summary->gpu_hours, summary->busy_gpu_hours);
   if (summary->gpu_hours > 0) fprintf(out, " (%.1f %%)", 100 * summary->busy_gpu_hours / summary->gpu_hours);
   if (summary->starting_gpu_hours > 0) fprintf(out, ", %.2f starting", summary->starting_gpu_hours);

@@ -100,6 +100,45 @@ enum hr_status hr__json_write(const struct hr__json *json, cJSON *tree, const ch
   return status;
 }
 
+/* ---- Lines of text ---------------------------------------------------------------------------------- */
+
+void hr__put_title(struct hr__console *console, const char *before, const char *name, size_t width, bool keep_end) {
+  char *fitted = hr__fitted(console, name, width, keep_end);
+  if (!fitted) return;
+  fprintf(console->out, "%sHeadroom %s%s%s%s\n\n", hr__bold(console), hr_version(), *fitted ? before : "", fitted,
+          hr__plain(console));
+  free(fitted);
+}
+
+void hr__put_cell(struct hr__console *console, const char *text, size_t width, bool keep_end) {
+  char *fitted = hr__fitted(console, text, width, keep_end);
+  if (!fitted) return;
+  fprintf(console->out, "%s%*s", fitted, (int)(width + 1 - hr__width_of(fitted, strlen(fitted))), "");
+  free(fitted);
+}
+
+void hr__put_more(struct hr__console *console, size_t count, size_t max_rows) {
+  char more[HR__NUMBER_BYTES];
+  if (count > max_rows)
+    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(count - max_rows, more),
+            hr__plain(console));
+}
+
+bool hr__sentence_begin(struct hr__console *console, struct hr__sentence *sentence) {
+  *sentence = (struct hr__sentence){0};
+  sentence->out = open_memstream(&sentence->text, &sentence->size);
+  if (!sentence->out) console->out_of_memory = true;
+  return sentence->out;
+}
+
+void hr__sentence_end(struct hr__console *console, struct hr__sentence *sentence, const char *label) {
+  if (fclose(sentence->out) == 0)
+    hr__put_field(console, label, "%s", sentence->text);
+  else
+    console->out_of_memory = true;
+  free(sentence->text);
+}
+
 /* ---- Metrics --------------------------------------------------------------------------------------- */
 
 /* Lines of text about the metrics of a run. A line is a template: "{queue.max}" is replaced by the value of the metric
@@ -379,11 +418,12 @@ static const char *subject_of(const struct hr_alert *alert) {
   return alert->where[0] ? alert->where : "no class";
 }
 
-void hr__put_alert_words(FILE *out, const struct hr_alert *alert) {
+static void put_words(FILE *out, const struct hr_alert *alert) {
   char lasted[HR__NUMBER_BYTES], percent[HR__NUMBER_BYTES], count[2][HR__NUMBER_BYTES];
   hr__duration_text(hr__seconds(length_us(alert)), lasted);
   hr__fixed_text(100 * alert->value, 1, percent);
   hr__count_text(alert->count, count[0]);
+  hr__count_text((uint64_t)alert->value, count[1]);
   switch (alert->rule) {
   case HR_ALERT_UNDERUSED:
   case HR_ALERT_SATURATED:
@@ -395,33 +435,42 @@ void hr__put_alert_words(FILE *out, const struct hr_alert *alert) {
     break;
   case HR_ALERT_UNSAVED:
     fprintf(out, "%s job%s of %s ran too long without a checkpoint, up to %s at once, for %s", count[0],
-            alert->count == 1 ? "" : "s", subject_of(alert), hr__count_text((uint64_t)alert->value, count[1]), lasted);
+            hr__plural(alert->count), subject_of(alert), count[1], lasted);
     break;
   case HR_ALERT_WAITING:
     fprintf(out, "%s job%s of %s waited longer than allowed, up to %s at once, for %s", count[0],
-            alert->count == 1 ? "" : "s", subject_of(alert), hr__count_text((uint64_t)alert->value, count[1]), lasted);
+            hr__plural(alert->count), subject_of(alert), count[1], lasted);
     break;
   case HR_ALERT_LATENCY:
     fprintf(out,
             "the p95 TTFT of service %s was up to %.1f times its baseline, for %s; %s request%s exceeded the bound",
-            alert->where, alert->value, lasted, count[0], alert->count == 1 ? "" : "s");
+            alert->where, alert->value, lasted, count[0], hr__plural(alert->count));
     break;
   case HR_ALERT_IDLE_REPLICA:
     fprintf(out, "ready replicas of service %s had no request for too long, up to %s at once, %s time%s, for %s",
-            alert->where, hr__count_text((uint64_t)alert->value, count[1]), count[0], alert->count == 1 ? "" : "s",
-            lasted);
+            alert->where, count[1], count[0], hr__plural(alert->count), lasted);
     break;
   case HR_ALERT_KV_MEMORY:
     fprintf(out, "sequences of service %s lost their KV memory %s time%s, up to %s in a minute, for %s", alert->where,
-            count[0], alert->count == 1 ? "" : "s", hr__count_text((uint64_t)alert->value, count[1]), lasted);
+            count[0], hr__plural(alert->count), count[1], lasted);
     break;
   case HR_ALERT_HOT:
     fprintf(out, "GPUs of pool %s had up to %.1f degrees C, %s time%s, for %s", alert->where, alert->value, count[0],
-            alert->count == 1 ? "" : "s", lasted);
+            hr__plural(alert->count), lasted);
     break;
   default:
     fprintf(out, "tenant %s spent %s %% of its monthly budget, over budget for %s", alert->where, percent, lasted);
   }
+}
+
+char *hr__alert_words(const struct hr_alert *alert) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (out) put_words(out, alert);
+  if (out && fclose(out) == 0) return text;
+  free(text);
+  return NULL;
 }
 
 static bool counts_jobs(enum hr_alert_rule rule) {
@@ -452,19 +501,29 @@ static void put_value(const struct hr_alert *alert, char buffer[HR__NUMBER_BYTES
   strcat(buffer, is_heat ? " C" : " %");
 }
 
-static void put_row(struct hr__console *console, const struct hr__alert_group *group, int64_t clock_us) {
+/* The values of a row: count, total and longest duration, begin of the longest alert, and its value. */
+struct row_texts {
   char text[4][HR__NUMBER_BYTES], value[HR__NUMBER_BYTES + 8];
+};
+
+static void make_row(const struct hr__alert_group *group, int64_t clock_us, struct row_texts *row) {
   const struct hr_alert *longest = group->longest;
-  char *where = hr__fitted(console, longest->where[0] ? longest->where : "-", WHERE_WIDTH - 1, false);
-  if (!where) return;
-  put_value(longest, value);
-  const int value_width = strlen(value) < 8 ? 8 : (int)strlen(value) + 1; /* at least one blank before it */
-  fprintf(console->out, "%-*s%s%*s%5s%12s%12s%12s%*s\n", RULE_WIDTH, hr_alert_name(longest->rule), where,
-          (int)(WHERE_WIDTH - hr__width_of(where, strlen(where))), "", hr__count_text(group->count, text[0]),
-          hr__duration_text(hr__seconds(group->sum_us), text[1]),
-          hr__duration_text(hr__seconds(length_us(longest)), text[2]),
-          hr__duration_text(hr__seconds(longest->begin_us + clock_us), text[3]), value_width, value);
-  free(where);
+  put_value(longest, row->value);
+  hr__count_text(group->count, row->text[0]);
+  hr__duration_text(hr__seconds(group->sum_us), row->text[1]);
+  hr__duration_text(hr__seconds(length_us(longest)), row->text[2]);
+  hr__duration_text(hr__seconds(longest->begin_us + clock_us), row->text[3]);
+}
+
+static void put_row(struct hr__console *console, const struct hr__alert_group *group, int64_t clock_us) {
+  const struct hr_alert *longest = group->longest;
+  struct row_texts row;
+  make_row(group, clock_us, &row);
+  const int value_width = strlen(row.value) < 8 ? 8 : (int)strlen(row.value) + 1; /* at least one blank before it */
+  fprintf(console->out, "%-*s", RULE_WIDTH, hr_alert_name(longest->rule));
+  hr__put_cell(console, longest->where[0] ? longest->where : "-", WHERE_WIDTH - 1, false);
+  fprintf(console->out, "%5s%12s%12s%12s%*s\n", row.text[0], row.text[1], row.text[2], row.text[3], value_width,
+          row.value);
 }
 
 void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts, int64_t clock_us) {
@@ -478,24 +537,18 @@ void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts,
     if (n_groups < MAX_ROWS) put_row(console, &group, clock_us);
     i += group.count;
   }
-  char more[HR__NUMBER_BYTES];
-  if (n_groups > MAX_ROWS)
-    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(n_groups - MAX_ROWS, more),
-            hr__plain(console));
+  hr__put_more(console, n_groups, MAX_ROWS);
 }
 
 /* ---- Alerts: Markdown ------------------------------------------------------------------------------ */
 
 static void markdown_row(struct hr__console *page, const struct hr__alert_group *group, int64_t clock_us) {
-  char text[4][HR__NUMBER_BYTES], value[HR__NUMBER_BYTES + 8];
   const struct hr_alert *longest = group->longest;
-  put_value(longest, value);
+  struct row_texts row;
+  make_row(group, clock_us, &row);
   fprintf(page->out, "| %s: ", hr_alert_name(longest->rule));
   hr__markdown_text(page, longest->where[0] ? longest->where : "-");
-  fprintf(page->out, " | %s | %s | %s | %s | %s |\n", hr__count_text(group->count, text[0]),
-          hr__duration_text(hr__seconds(group->sum_us), text[1]),
-          hr__duration_text(hr__seconds(length_us(longest)), text[2]),
-          hr__duration_text(hr__seconds(longest->begin_us + clock_us), text[3]), value);
+  fprintf(page->out, " | %s | %s | %s | %s | %s |\n", row.text[0], row.text[1], row.text[2], row.text[3], row.value);
 }
 
 void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alerts, int64_t clock_us) {

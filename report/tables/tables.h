@@ -95,6 +95,10 @@ static inline cJSON *hr__json_append(struct hr__json *json, cJSON *array, cJSON 
   json->failed = true;
   return NULL;
 }
+/* Appends an object to the array and returns it; NULL if out of memory. */
+static inline cJSON *hr__json_item(struct hr__json *json, cJSON *array) {
+  return hr__json_append(json, array, cJSON_CreateObject());
+}
 
 /* ---- JSON: parts of reports (summary_json.c) ------------------------------------------------------- */
 
@@ -129,6 +133,27 @@ char *hr__json_print(const struct hr__json *json, cJSON *tree);
 /* Writes the tree to a file, or to standard output if `path` is "-". Frees the tree, even on failure. Returns
    HR_NO_MEMORY if out of memory, HR_IO_ERROR if the file cannot be written. */
 enum hr_status hr__json_write(const struct hr__json *json, cJSON *tree, const char *path, struct hr_error *error);
+
+/* ---- Lines of text ---------------------------------------------------------------------------------- */
+
+/* Prints the title of a report: the version and, unless it is empty, `before` and the name, which is cut to `width`
+   columns (at its beginning if `keep_end` is set). */
+void hr__put_title(struct hr__console *console, const char *before, const char *name, size_t width, bool keep_end);
+/* Prints a cell of a table. The text is cut to `width` columns, as by hr__fitted, and padded to one column more. */
+void hr__put_cell(struct hr__console *console, const char *text, size_t width, bool keep_end);
+/* Prints the number of rows that a table of at most `max_rows` rows does not have. */
+void hr__put_more(struct hr__console *console, size_t count, size_t max_rows);
+
+/* A text that is written to memory before it is printed. */
+struct hr__sentence {
+  FILE *out;
+  char *text;
+  size_t size;
+};
+/* Returns false if memory is exhausted; then sets console->out_of_memory. */
+bool hr__sentence_begin(struct hr__console *console, struct hr__sentence *sentence);
+/* Prints the text as a field with this label, and frees it. */
+void hr__sentence_end(struct hr__console *console, struct hr__sentence *sentence, const char *label);
 
 /* ---- Metrics --------------------------------------------------------------------------------------- */
 
@@ -215,7 +240,7 @@ struct hr__alert_group {
 };
 /* Returns the group that begins at `list`, which points to the remaining `count` >= 1 alerts. */
 struct hr__alert_group hr__alert_group_at(const struct hr_alert *list, size_t count);
-/* Writes a sentence about an alert, without a full stop. */
-void hr__put_alert_words(FILE *out, const struct hr_alert *alert);
+/* Returns a sentence about an alert, without a full stop. The caller frees it. Returns NULL if memory is exhausted. */
+char *hr__alert_words(const struct hr_alert *alert);
 
 #endif

@@ -33,10 +33,7 @@ static void put_check_head(struct trace_check_page *page) {
   const struct hr_trace *trace = check->config.trace;
   const struct hr_cluster_spec *cluster = check->config.cluster;
   char jobs[HR__NUMBER_BYTES], span[HR__NUMBER_BYTES], counts[HR_N_SEVERITIES][HR__NUMBER_BYTES];
-  char *name = hr__fitted(console, trace->source, HR__LINE_WIDTH - 30, true);
-  if (!name) return;
-  fprintf(console->out, "%sHeadroom %s: check of %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
-  free(name);
+  hr__put_title(console, ": check of ", trace->source, HR__LINE_WIDTH - 30, true);
   hr__put_field(console, "trace", "%s job%s (%s), submitted over %s", hr__count_text(trace->n_jobs, jobs),
                 hr__plural(trace->n_jobs), trace->format,
                 hr__duration_text(hr__seconds(trace->submit_us[trace->n_jobs - 1]), span));
@@ -63,13 +60,11 @@ static void put_loads(struct trace_check_page *page) {
     const struct hr_offered_load *load = &page->check->loads[i];
     char gpus[HR__NUMBER_BYTES], hours[HR__NUMBER_BYTES], days[HR__NUMBER_BYTES];
     char percent[HR__NUMBER_BYTES];
-    char *types = hr__fitted(console, load->gpu_types, TYPES_WIDTH, false);
-    if (!types) return;
     snprintf(days, sizeof days, "%" PRIu32 "/%" PRIu32, load->over, load->days);
-    int pad = TYPES_WIDTH - (int)hr__width_of(types, strlen(types));
-    fprintf(console->out, "  %s%*s %12s %15s %7s %% %9s\n", types, pad, "", hr__count_text(load->gpus, gpus),
+    fputs("  ", console->out);
+    hr__put_cell(console, load->gpu_types, TYPES_WIDTH, false);
+    fprintf(console->out, "%12s %15s %7s %% %9s\n", hr__count_text(load->gpus, gpus),
             hr__fixed_text(load->gpu_hours, 0, hours), hr__fixed_text(100 * load->load, 1, percent), days);
-    free(types);
   }
 }
 
@@ -125,13 +120,14 @@ enum hr_status hr_trace_check_write(const char *path, const struct hr_trace_chec
 
 /* ---- Checks: JSON (docs/reference/schemas/trace-check.schema.json) --------------------------------- */
 
-static void put_trace(struct hr__json *json, cJSON *root, const struct hr_trace *trace) {
+static cJSON *put_trace(struct hr__json *json, cJSON *root, const struct hr_trace *trace, double span_s) {
   cJSON *object = hr__json_object(json, root, "trace");
   hr__json_text(json, object, "file", trace->source);
   hr__json_text(json, object, "format", trace->format);
   hr__json_count(json, object, "jobs", trace->n_jobs);
   hr__json_count(json, object, "left_out", trace->n_skipped);
-  hr__json_number(json, object, "span_s", hr__seconds(trace->submit_us[trace->n_jobs - 1]));
+  hr__json_number(json, object, "span_s", span_s);
+  return object;
 }
 
 static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_trace_check *check) {
@@ -146,7 +142,7 @@ static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_trac
   cJSON *loads = hr__json_array(json, object, "loads");
   for (size_t i = 0; i < check->n_loads; i++) {
     const struct hr_offered_load *load = &check->loads[i];
-    cJSON *item = hr__json_append(json, loads, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, loads);
     hr__json_text(json, item, "gpu_types", load->gpu_types);
     hr__json_count(json, item, "gpus", load->gpus);
     hr__json_number(json, item, "gpu_hours", load->gpu_hours);
@@ -162,7 +158,7 @@ static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_trac
 
 static void json_put_finding(struct hr__json *json, cJSON *findings, const struct hr_trace *trace,
                              const struct hr_finding *finding) {
-  cJSON *object = hr__json_append(json, findings, cJSON_CreateObject());
+  cJSON *object = hr__json_item(json, findings);
   char buffer[HR_JOB_ID_BUFFER];
   bool has_job = finding->job.id != HR_NONE;
   hr__json_text(json, object, "code", hr_finding_name(finding->code));
@@ -179,10 +175,11 @@ static void json_put_finding(struct hr__json *json, cJSON *findings, const struc
 }
 
 enum hr_status hr_trace_check_write_json(const char *path, const struct hr_trace_check *check, struct hr_error *error) {
+  const struct hr_trace *trace = check->config.trace;
   struct hr__json json = {false};
   cJSON *root = cJSON_CreateObject();
   hr__json_text(&json, root, "headroom", hr_version());
-  put_trace(&json, root, check->config.trace);
+  put_trace(&json, root, trace, hr__seconds(trace->submit_us[trace->n_jobs - 1]));
   put_cluster(&json, root, check);
   hr__json_count(&json, root, "errors", hr_trace_check_count(check, HR_SEVERITY_ERROR));
   hr__json_count(&json, root, "warnings", hr_trace_check_count(check, HR_SEVERITY_WARNING));
@@ -192,8 +189,7 @@ enum hr_status hr_trace_check_write_json(const char *path, const struct hr_trace
     if (check->config.allowed[code])
       hr__json_append(&json, allowed, cJSON_CreateString(hr_finding_name((enum hr_finding_code)code)));
   cJSON *findings = hr__json_array(&json, root, "findings");
-  for (size_t i = 0; i < check->n_findings; i++)
-    json_put_finding(&json, findings, check->config.trace, &check->findings[i]);
+  for (size_t i = 0; i < check->n_findings; i++) json_put_finding(&json, findings, trace, &check->findings[i]);
   return hr__json_write(&json, root, path, error);
 }
 
@@ -212,7 +208,7 @@ static void put_size(struct hr__console *console, const char *label, const char 
   fprintf(console->out, "%s\n", name);
   free(name);
   hr__put_field(console, "", "%s job%s, %s GPU hours, submitted within %s", hr__count_text(size->n_jobs, jobs),
-                size->n_jobs == 1 ? "" : "s", hr__fixed_text(size->gpu_hours, 1, hours),
+                hr__plural(size->n_jobs), hr__fixed_text(size->gpu_hours, 1, hours),
                 hr__duration_text((double)size->span_us / (double)HR_SECOND_US, span));
 }
 
@@ -240,7 +236,7 @@ static void put_json_size(struct hr__json *json, cJSON *object, const struct hr_
 static void put_json_inputs(struct hr__json *json, cJSON *root, const struct hr_transformation *done) {
   cJSON *list = hr__json_array(json, root, "in");
   for (size_t i = 0; i < done->n_inputs; i++) {
-    cJSON *item = hr__json_append(json, list, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, list);
     hr__json_text(json, item, "file", done->inputs[i].path);
     put_json_size(json, item, &done->inputs[i].size);
   }
@@ -257,7 +253,7 @@ static void put_json_output(struct hr__json *json, cJSON *root, const struct hr_
   hr__json_count(json, object, "bytes", written->bytes);
   cJSON *lost = hr__json_array(json, object, "lost");
   for (uint32_t i = 0; i < written->n_losses; i++) {
-    cJSON *item = hr__json_append(json, lost, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, lost);
     hr__json_text(json, item, "field", written->losses[i].field);
     hr__json_text(json, item, "loss", hr_loss_name(written->losses[i].kind));
     hr__json_count(json, item, "jobs", written->losses[i].n_jobs);
@@ -374,14 +370,11 @@ static void put_row(struct trace_stats_page *page, const struct hr__stats_row *r
   struct hr__console *console = &page->console;
   const struct hr_trace_stats *stats = page->stats;
   char text[6][HR__NUMBER_BYTES];
-  char *name = hr__fitted(console, row->name[0] ? row->name : "(none)", NAME_WIDTH, false);
-  if (!name) return;
   double share = stats->gpu_hours > 0 ? row->gpu_hours / stats->gpu_hours : 0;
-  fprintf(console->out, "%s%*s  %9s  %7s  %10s  %7s  %10s  %10s\n", name,
-          NAME_WIDTH - (int)hr__width_of(name, strlen(name)), "", hr__count_text(row->jobs, text[0]),
+  hr__put_cell(console, row->name[0] ? row->name : "(none)", NAME_WIDTH, false);
+  fprintf(console->out, " %9s  %7s  %10s  %7s  %10s  %10s\n", hr__count_text(row->jobs, text[0]),
           percent_text((double)row->jobs / stats->trace->n_jobs, text[1]), hr__fixed_text(row->gpu_hours, 0, text[2]),
           percent_text(share, text[3]), time_text(row->run_s.p50, text[4]), time_text(row->run_s.p95, text[5]));
-  free(name);
 }
 
 static void put_rows(struct trace_stats_page *page, const char *title, enum hr__stats_by by) {
@@ -520,11 +513,7 @@ static void put_statistics_head(struct trace_stats_page *page) {
   struct hr__console *console = &page->console;
   const struct hr_trace_stats *stats = page->stats;
   char text[4][HR__NUMBER_BYTES];
-  char *name = hr__fitted(console, stats->trace->source, HR__LINE_WIDTH - 30, true);
-  if (!name) return;
-  fprintf(console->out, "%sHeadroom %s: statistics of %s%s\n\n", hr__bold(console), hr_version(), name,
-          hr__plain(console));
-  free(name);
+  hr__put_title(console, ": statistics of ", stats->trace->source, HR__LINE_WIDTH - 30, true);
   hr__put_field(console, "trace", "%s job%s (%s), submitted over %s", hr__count_text(stats->trace->n_jobs, text[0]),
                 hr__plural(stats->trace->n_jobs), stats->trace->format, hr__duration_text(stats->span_s, text[1]));
   if (stats->trace->n_skipped)
@@ -599,7 +588,7 @@ static void json_put_fits(struct hr__json *json, cJSON *parent, const char *key,
   enum hr__family best = hr__best_family(fits);
   for (unsigned i = 0; i < HR__N_FAMILIES; i++) {
     if (!fits[i].known) continue;
-    cJSON *object = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *object = hr__json_item(json, array);
     hr__json_text(json, object, "family", hr__family_name((enum hr__family)i));
     hr__json_count(json, object, "count", fits[i].count);
     if (parameters[i][0]) hr__json_number(json, object, parameters[i][0], fits[i].a);
@@ -624,7 +613,7 @@ static void put_curve(struct hr__json *json, cJSON *parent, const double *curve_
 static void json_put_row(struct hr__json *json, cJSON *array, const struct hr_trace_stats *stats, enum hr__stats_by by,
                          const struct hr__stats_row *row) {
   bool has_outcome = stats->trace->outcome != NULL;
-  cJSON *object = hr__json_append(json, array, cJSON_CreateObject());
+  cJSON *object = hr__json_item(json, array);
   hr__json_text(json, object, "name", row->name);
   hr__json_count(json, object, "jobs", row->jobs);
   hr__json_number(json, object, "jobs_share", (double)row->jobs / stats->trace->n_jobs);
@@ -694,15 +683,9 @@ static void json_put_concentration(struct hr__json *json, cJSON *root, const str
 /* ---- Statistics: JSON: all parts ------------------------------------------------------------------- */
 
 static cJSON *make_tree(struct hr__json *json, const struct hr_trace_stats *stats, size_t max_rows) {
-  const struct hr_trace *trace = stats->trace;
   cJSON *root = cJSON_CreateObject();
   hr__json_text(json, root, "headroom", hr_version());
-  cJSON *object = hr__json_object(json, root, "trace");
-  hr__json_text(json, object, "file", trace->source);
-  hr__json_text(json, object, "format", trace->format);
-  hr__json_count(json, object, "jobs", trace->n_jobs);
-  hr__json_count(json, object, "left_out", trace->n_skipped);
-  hr__json_number(json, object, "span_s", stats->span_s);
+  cJSON *object = put_trace(json, root, stats->trace, stats->span_s);
   hr__json_number(json, object, "gpu_hours", stats->gpu_hours);
   hr__json_number_if(json, object, "gpus_asked_for", stats->span_s > 0, stats->gpu_hours * 3600 / stats->span_s);
   json_put_spread(json, root, "run_s", &stats->run_s);
@@ -843,12 +826,12 @@ static void put_group_head(FILE *out, const struct hr_failure_group *group, bool
   double rate = per_1000_node_days(group);
   fputc('\n', out);
   if (group->name[0]) fprintf(out, "%s%.60s: ", is_all ? "" : "system ", is_all ? "all systems" : group->name);
-  if (group->nodes) fprintf(out, "%s node%s, ", hr__count_text(group->nodes, text[0]), group->nodes == 1 ? "" : "s");
+  if (group->nodes) fprintf(out, "%s node%s, ", hr__count_text(group->nodes, text[0]), hr__plural(group->nodes));
   if (group->failures == 0) {
     fputs("intervals\n", out);
     return;
   }
-  fprintf(out, "%s failure%s", hr__count_text(group->failures, text[1]), group->failures == 1 ? "" : "s");
+  fprintf(out, "%s failure%s", hr__count_text(group->failures, text[1]), hr__plural(group->failures));
   if (group->span_days > 0) fprintf(out, " in %s days", hr__fixed_text(group->span_days, 0, text[2]));
   if (!isnan(rate)) fprintf(out, ", %s per 1,000 node-days", hr__fixed_text(rate, 3, text[3]));
   fputc('\n', out);
@@ -903,14 +886,14 @@ static void add_fits(struct hr__json *json, cJSON *object, const struct interval
 }
 
 static bool add_group(struct hr__json *json, cJSON *list, const struct hr_failure_group *group) {
-  cJSON *object = hr__json_append(json, list, cJSON_CreateObject());
+  cJSON *object = hr__json_item(json, list);
   double rate = per_1000_node_days(group);
   hr__json_text(json, object, "system", group->name);
   hr__json_count(json, object, "nodes", group->nodes);
   hr__json_count(json, object, "failures", group->failures);
   hr__json_number(json, object, "span_days", group->span_days);
-  hr__json_number_if(json, object, "per_1000_node_days", !isnan(rate), rate);
-  hr__json_number_if(json, object, "top_5_percent_share", !isnan(group->top_share), group->top_share);
+  hr__json_finite(json, object, "per_1000_node_days", rate);
+  hr__json_finite(json, object, "top_5_percent_share", group->top_share);
   hr__json_count(json, object, "dropped_repairs", group->dropped);
   hr__json_count(json, object, "duplicates", group->duplicates);
   for (unsigned kind = 0; kind < HR_N_FAILURE_INTERVALS; kind++) {
@@ -922,8 +905,8 @@ static bool add_group(struct hr__json *json, cJSON *list, const struct hr_failur
     hr__json_count(json, child, "count", sample->count);
     hr__json_count(json, child, "zeros", sample->zeros);
     hr__json_number_if(json, child, "zero_share", all > 0, sample->zeros / (all > 0 ? all : 1));
-    hr__json_number_if(json, child, "mean", !isnan(fits.mean), fits.mean);
-    hr__json_number_if(json, child, "median", !isnan(fits.median), fits.median);
+    hr__json_finite(json, child, "mean", fits.mean);
+    hr__json_finite(json, child, "median", fits.median);
     add_fits(json, child, &fits);
   }
   return true;

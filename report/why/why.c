@@ -154,7 +154,7 @@ static void put_title(FILE *out, const struct hr_served *served, uint32_t reques
   fputs("service ", out);
   hr_print_safe(out, served->service->name, 60);
   if (request == HR_NONE) {
-    fprintf(out, ": %" PRIu64 " completed request%s", completed, completed == 1 ? "" : "s");
+    fprintf(out, ": %" PRIu64 " completed request%s", completed, hr__plural(completed));
     if (has_goals(&served->service->slo)) fprintf(out, ", and %" PRIu64 " that missed the goals", missed);
     fputc('\n', out);
     return;
@@ -260,8 +260,8 @@ static void put_replica_reasons(FILE *out, const struct replica_waits *sums) {
 /* Prints the sums of the waits of replicas of services; nothing if the run has none. */
 static void why_put_replicas(struct hr__console *console, const struct hr_why *why) {
   const struct replica_waits sums = add_up_replicas(why);
-  char text[3][HR__NUMBER_BYTES], *reasons = NULL;
-  size_t size = 0;
+  char text[3][HR__NUMBER_BYTES];
+  struct hr__sentence sentence;
   if (sums.n_replicas == 0) return;
   hr__count_text(sums.n_replicas, text[0]);
   if (sums.n_waited == 0 && sums.n_replicas == 1) {
@@ -272,15 +272,12 @@ static void why_put_replicas(struct hr__console *console, const struct hr_why *w
     hr__put_field(console, "replicas", "none of the %s replicas of services waited for GPUs", text[0]);
     return;
   }
-  FILE *out = open_memstream(&reasons, &size);
-  if (out) put_replica_reasons(out, &sums);
-  if (out && fclose(out) == 0)
-    hr__put_field(console, "replicas", "%s of %s replica%s of services waited for GPUs, %s in total: %s",
-                  hr__count_text(sums.n_waited, text[1]), text[0], hr__plural(sums.n_replicas),
-                  hr__duration_text((double)sums.all_us / (double)HR_SECOND_US, text[2]), reasons);
-  else
-    console->out_of_memory = true;
-  free(reasons);
+  if (!hr__sentence_begin(console, &sentence)) return;
+  fprintf(sentence.out,
+          "%s of %s replica%s of services waited for GPUs, %s in total: ", hr__count_text(sums.n_waited, text[1]),
+          text[0], hr__plural(sums.n_replicas), hr__duration_text((double)sums.all_us / (double)HR_SECOND_US, text[2]));
+  put_replica_reasons(sentence.out, &sums);
+  hr__sentence_end(console, &sentence, "replicas");
 }
 
 static void why_json_replicas(struct hr__json *json, cJSON *root, const struct hr_why *why) {
@@ -293,7 +290,7 @@ static void why_json_replicas(struct hr__json *json, cJSON *root, const struct h
   hr__json_number(json, object, "wait_s", (double)sums.all_us / (double)HR_SECOND_US);
   cJSON *array = hr__json_array(json, object, "reasons");
   for (uint32_t reason; (reason = next_reason(&sums, done)) < HR_N_WAIT_REASONS;) {
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     hr__json_text(json, item, "reason", hr_wait_reason_name((enum hr_wait_reason_kind)reason));
     hr__json_count(json, item, "replicas", sums.n_of[reason]);
     hr__json_number(json, item, "wait_s", (double)sums.us[reason] / (double)HR_SECOND_US);
@@ -524,25 +521,19 @@ static void put_reason_table(struct hr__console *console, const struct why_sums 
 
 static void put_row(struct hr__console *console, const struct why_row *row) {
   char text[3][HR__NUMBER_BYTES];
-  char *name = hr__fitted(console, row->name[0] ? row->name : "(none)", NAME_WIDTH, false);
-  if (!name) return;
-  fprintf(console->out, "%s%*s%8s%13s%11s  ", name, (int)(NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "",
-          hr__count_text(row->jobs, text[0]), time_text(row->all_us, text[1]),
+  hr__put_cell(console, row->name[0] ? row->name : "(none)", NAME_WIDTH, false);
+  fprintf(console->out, "%8s%13s%11s  ", hr__count_text(row->jobs, text[0]), time_text(row->all_us, text[1]),
           gpu_hours_text(row->all_milli_us, text[2]));
   put_main_reasons(console->out, row, HR__LINE_WIDTH - NAME_WIDTH - 1 - 34);
   fputc('\n', console->out);
-  free(name);
 }
 
 static void put_rows(struct hr__console *console, const char *title, const struct why_row *rows, size_t count,
                      size_t max_rows) {
-  char more[HR__NUMBER_BYTES];
   fprintf(console->out, "\n%s%-*s%8s%13s%11s  %s%s\n", hr__bold(console), NAME_WIDTH + 1, title, "jobs", "waited",
           "GPU hours", "main reasons", hr__plain(console));
   for (size_t i = 0; i < count && i < max_rows; i++) put_row(console, &rows[i]);
-  if (count > max_rows)
-    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(count - max_rows, more),
-            hr__plain(console));
+  hr__put_more(console, count, max_rows);
 }
 
 static void put_rejected(struct hr__console *console, const struct why_sums *sums) {
@@ -555,14 +546,14 @@ static void put_rejected(struct hr__console *console, const struct why_sums *sum
 static void put_head(struct hr__console *console, const struct why_sums *sums) {
   char text[3][HR__NUMBER_BYTES];
   hr__put_field(console, "waited", "%s job%s, %s in total: %s requested GPU hours",
-                hr__count_text(sums->all.jobs, text[0]), sums->all.jobs == 1 ? "" : "s",
+                hr__count_text(sums->all.jobs, text[0]), hr__plural(sums->all.jobs),
                 time_text(sums->all.all_us, text[1]), gpu_hours_text(sums->all.all_milli_us, text[2]));
   if (sums->later_us > 0)
     hr__put_field(console, "requeued", "%s of it after a first start (%s)", time_text(sums->later_us, text[0]),
                   percent_text(sums->later_us, sums->all.all_us, text[1]));
   if (sums->open > 0)
     hr__put_field(console, "unfinished", "%s job%s still waiting when the run ended",
-                  hr__count_text(sums->open, text[0]), sums->open == 1 ? "" : "s");
+                  hr__count_text(sums->open, text[0]), hr__plural(sums->open));
   put_rejected(console, sums);
 }
 
@@ -592,14 +583,12 @@ static void print_sums(struct hr__console *console, const struct why_sums *sums,
 static void put_slow_job(struct hr__console *console, const struct hr_why *why, const struct why_job *slow) {
   char text[2][HR__NUMBER_BYTES], id[HR_JOB_ID_BUFFER];
   struct why_row row;
-  char *name = hr__fitted(console, hr_trace_job_id(why->trace, slow->job, id), NAME_WIDTH, true);
-  if (!name) return;
   job_row(why, slow->job, &row);
-  fprintf(console->out, "%s%*s%6s%13s  ", name, (int)(NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "",
-          hr__why_gpus(hr__why_request_milli(why, slow->job), text[0]), time_text(row.all_us, text[1]));
+  hr__put_cell(console, hr_trace_job_id(why->trace, slow->job, id), NAME_WIDTH, true);
+  fprintf(console->out, "%6s%13s  ", hr__why_gpus(hr__why_request_milli(why, slow->job), text[0]),
+          time_text(row.all_us, text[1]));
   put_main_reasons(console->out, &row, HR__LINE_WIDTH - NAME_WIDTH - 1 - 21);
   fputc('\n', console->out);
-  free(name);
 }
 
 static void print_slowest(struct hr__console *console, const struct hr_why *why, const struct why_sums *sums,
@@ -632,13 +621,10 @@ static void put_subject(struct hr__console *console, const struct hr_why *why, c
 
 static void put_question(struct hr__console *console, const struct hr_why *why, const struct hr_why_question *question,
                          const struct why_sums *sums) {
-  char *name = hr__fitted(console, why->scenario ? why->scenario : "", HR__LINE_WIDTH - 20, false);
-  if (!name) return;
-  fprintf(console->out, "%sHeadroom %s%s%s%s\n\n  ", hr__bold(console), hr_version(), *name ? ": " : "", name,
-          hr__plain(console));
+  hr__put_title(console, ": ", why->scenario ? why->scenario : "", HR__LINE_WIDTH - 20, false);
+  fputs("  ", console->out);
   put_subject(console, why, question, sums);
   fprintf(console->out, "\n%s", question->only_slowest && sums->all.all_us > 0 ? "" : "\n");
-  free(name);
 }
 
 /* ---- Waits: answer --------------------------------------------------------------------------------- */
@@ -701,7 +687,7 @@ static void json_reasons(struct hr__json *json, cJSON *object, const struct why_
   uint32_t count = order_reasons(row, order);
   cJSON *array = hr__json_array(json, object, "reasons");
   for (uint32_t i = 0; i < count; i++) {
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     hr__json_text(json, item, "reason", hr_wait_reason_name(order[i]));
     if (jobs_of) hr__json_count(json, item, "jobs", jobs_of[order[i]]);
     hr__json_number(json, item, "wait_s", seconds(row->us[order[i]]));
@@ -720,7 +706,7 @@ static void json_rows(struct hr__json *json, cJSON *root, const char *key, const
                       size_t count) {
   cJSON *array = hr__json_array(json, root, key);
   for (size_t i = 0; i < count; i++) {
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     hr__json_text(json, item, name, rows[i].name);
     json_row(json, item, &rows[i], NULL);
   }
@@ -732,7 +718,7 @@ static void put_slowest(struct hr__json *json, cJSON *root, const struct hr_why 
   for (size_t i = 0; i < sums->n_jobs && i < max_rows; i++) {
     char id[HR_JOB_ID_BUFFER];
     struct why_row row;
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     job_row(why, sums->jobs[i].job, &row);
     hr__json_text(json, item, "job_id", hr_trace_job_id(why->trace, sums->jobs[i].job, id));
     hr__json_number(json, item, "gpus", (double)hr__why_request_milli(why, sums->jobs[i].job) / 1000);
@@ -764,7 +750,7 @@ static void put_wait(struct hr__json *json, cJSON *object, const struct hr_why *
   const struct hr_wait_part *parts = hr_waits_parts(why->waits, wait);
   cJSON *array = hr__json_array(json, object, "parts");
   for (uint32_t i = 0; i < wait->n_parts; i++) {
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     put_hold(json, item, why, parts[i].reason, parts[i].quota, wait->job);
     hr__json_number(json, item, "wait_s", seconds(parts[i].us));
   }
@@ -780,7 +766,7 @@ static void put_segments(struct hr__json *json, cJSON *object, const struct hr_w
     char id[HR_JOB_ID_BUFFER];
     bool has_other = segment->hold.behind.id != HR_NONE;
     if (segment->begin_us < wait->begin_us || segment->begin_us >= wait->end_us) continue;
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     hr__json_number(json, item, "begin_s", clock_seconds(why, segment->begin_us));
     hr__json_number(json, item, "end_s", clock_seconds(why, segment->end_us));
     put_hold(json, item, why, segment->hold.reason, segment->hold.quota, wait->job);
@@ -797,7 +783,7 @@ static void put_waits(struct hr__json *json, cJSON *root, const struct hr_why *w
   size_t count = hr_waits_of(why->waits, job, &waits);
   cJSON *array = hr__json_array(json, root, "waits");
   for (size_t i = 0; i < count; i++) {
-    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    cJSON *item = hr__json_item(json, array);
     hr__json_number(json, item, "begin_s", clock_seconds(why, waits[i].begin_us));
     hr__json_number(json, item, "end_s", clock_seconds(why, waits[i].end_us));
     hr__json_number(json, item, "wait_s", seconds(waits[i].end_us - waits[i].begin_us));
@@ -831,8 +817,7 @@ static void put_attempts(struct hr__json *json, cJSON *root, const struct hr_why
   size_t count = hr_history_attempts(why->history, &attempts);
   cJSON *array = hr__json_array(json, root, "attempts");
   for (size_t i = 0; i < count; i++)
-    if (attempts[i].job.id == job.id)
-      put_attempt(json, hr__json_append(json, array, cJSON_CreateObject()), why, &attempts[i]);
+    if (attempts[i].job.id == job.id) put_attempt(json, hr__json_item(json, array), why, &attempts[i]);
 }
 
 static void put_job(struct hr__json *json, cJSON *root, const struct hr_why *why, hr_job job) {

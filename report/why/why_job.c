@@ -106,7 +106,7 @@ static void put_behind(FILE *out, const struct hr_why *why, const struct wait_pa
     fprintf(out, " for %s", duration_text(part->behind[i].us, time));
   }
   if (others)
-    fprintf(out, ", %" PRIu32 " other%s for %s", others, others == 1 ? "" : "s", duration_text(part->others_us, time));
+    fprintf(out, ", %" PRIu32 " other%s for %s", others, hr__plural(others), duration_text(part->others_us, time));
   fputc(')', out);
 }
 
@@ -286,30 +286,6 @@ static struct wait_part *make_parts(const struct hr_why *why, const struct hr_wa
   return parts;
 }
 
-/* ---- Sentences ------------------------------------------------------------------------------------- */
-
-/* A sentence that is written to memory before it is printed. */
-struct why_job_sentence {
-  FILE *out;
-  char *text;
-  size_t size;
-};
-
-static bool begin(struct hr__console *console, struct why_job_sentence *sentence) {
-  *sentence = (struct why_job_sentence){0};
-  sentence->out = open_memstream(&sentence->text, &sentence->size);
-  if (!sentence->out) console->out_of_memory = true;
-  return sentence->out;
-}
-
-static void end(struct hr__console *console, struct why_job_sentence *sentence, const char *label) {
-  if (fclose(sentence->out) == 0)
-    hr__put_field(console, label, "%s", sentence->text);
-  else
-    console->out_of_memory = true;
-  free(sentence->text);
-}
-
 /* ---- Request --------------------------------------------------------------------------------------- */
 
 /* Returns whether the job is a replica of a service. Replicas follow the jobs of the input; the user of a replica is
@@ -343,14 +319,14 @@ static void put_request(FILE *out, const struct hr_why *why, hr_job job) {
 }
 
 static void put_submitted(struct hr__console *console, const struct hr_why *why, hr_job job) {
-  struct why_job_sentence sentence;
+  struct hr__sentence sentence;
   char time[HR__NUMBER_BYTES];
-  if (!begin(console, &sentence)) return;
+  if (!hr__sentence_begin(console, &sentence)) return;
   fprintf(sentence.out, "at %s", time_text(why, why->trace->submit_us[job.id], time));
   put_owner(sentence.out, why->trace, job);
   put_request(sentence.out, why, job);
   fputc('.', sentence.out);
-  end(console, &sentence, "submitted");
+  hr__sentence_end(console, &sentence, "submitted");
 }
 
 /* ---- Waits ----------------------------------------------------------------------------------------- */
@@ -363,11 +339,11 @@ static void put_parts(FILE *out, const struct hr_why *why, const struct wait_par
 }
 
 static void put_wait(struct hr__console *console, const struct hr_why *why, const struct hr_wait *wait) {
-  struct why_job_sentence sentence;
+  struct hr__sentence sentence;
   size_t count;
   char time[HR__NUMBER_BYTES];
   struct wait_part *parts = make_parts(why, wait, &count);
-  if (!parts || !begin(console, &sentence)) {
+  if (!parts || !hr__sentence_begin(console, &sentence)) {
     free(parts);
     console->out_of_memory = true;
     return;
@@ -376,7 +352,7 @@ static void put_wait(struct hr__console *console, const struct hr_why *why, cons
   put_parts(sentence.out, why, parts, count);
   if (wait->is_open) fprintf(sentence.out, "; still waiting when the run ended");
   fputc('.', sentence.out);
-  end(console, &sentence, wait->is_first ? "waited" : "requeued");
+  hr__sentence_end(console, &sentence, wait->is_first ? "waited" : "requeued");
   free(parts);
 }
 
@@ -401,14 +377,14 @@ static void put_nodes(FILE *out, const struct hr_why *why, const struct hr_attem
 }
 
 static void put_start(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt) {
-  struct why_job_sentence sentence;
+  struct hr__sentence sentence;
   char time[HR__NUMBER_BYTES];
-  if (!begin(console, &sentence)) return;
+  if (!hr__sentence_begin(console, &sentence)) return;
   fprintf(sentence.out, "at %s ", time_text(why, attempt->begin_us, time));
   put_nodes(sentence.out, why, attempt, false);
   fprintf(sentence.out, "%s.",
           attempt->start_reason == HR_REASON_BACKFILL ? ", ahead of its order by backfill" : ", in order");
-  end(console, &sentence, attempt->number ? "restarted" : "started");
+  hr__sentence_end(console, &sentence, attempt->number ? "restarted" : "started");
 }
 
 /* Returns why an attempt ended, as text. `held_us`: how long the job was held because of carbon after the attempt. */
@@ -487,10 +463,10 @@ static int64_t held_for_carbon_us(const struct hr_why *why, const struct hr_atte
    is the next wait of the job; NULL: none. */
 static void put_end(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt,
                     const struct hr_attempt *next, const struct hr_wait *wait) {
-  struct why_job_sentence sentence;
+  struct hr__sentence sentence;
   char at[HR__NUMBER_BYTES], time[HR__NUMBER_BYTES];
   bool is_done = attempt->end == HR_ATTEMPT_COMPLETED, runs = attempt->end == HR_ATTEMPT_RUNNING;
-  if (!begin(console, &sentence)) return;
+  if (!hr__sentence_begin(console, &sentence)) return;
   fprintf(sentence.out, "at %s, after %s", time_text(why, attempt->end_us, at),
           duration_text(attempt->end_us - attempt->begin_us, time));
   if (runs) fprintf(sentence.out, ": still running when the run ended");
@@ -505,12 +481,12 @@ static void put_end(struct hr__console *console, const struct hr_why *why, const
     fprintf(sentence.out, "; %s after its submission",
             duration_text(attempt->end_us - why->trace->submit_us[attempt->job.id], time));
   fputc('.', sentence.out);
-  end(console, &sentence,
-      is_done                     ? "completed"
-      : runs                      ? "unfinished"
-      : is_resized(attempt, next) ? "resized"
-      : next                      ? "moved"
-                                  : "stopped");
+  hr__sentence_end(console, &sentence,
+                   is_done                     ? "completed"
+                   : runs                      ? "unfinished"
+                   : is_resized(attempt, next) ? "resized"
+                   : next                      ? "moved"
+                                               : "stopped");
 }
 
 /* Returns the indices of the attempts of a job in time order. The caller frees the list. Returns NULL if out of
