@@ -262,11 +262,6 @@ static enum hr_status build_process(struct hr__builder *builder, const struct hr
 
 /* ---- The pool ---------------------------------------------------------------------------------------- */
 
-static const cJSON *faults_of(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
-  const cJSON *own = hr__get(draft->entry, "faults");
-  return own ? own : hr__get(hr__get(builder->source.file.tree, "cluster"), "faults");
-}
-
 /* Adds the process of failures that `entry` describes to the specification, unless it has no failures. */
 static enum hr_status add(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
                           bool is_group) {
@@ -327,7 +322,7 @@ static enum hr_status build_extras(struct hr__builder *builder, const struct hr_
 }
 
 enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  const cJSON *faults = faults_of(builder, draft), *groups = hr__get(faults, "groups");
+  const cJSON *faults = hr__inherited(builder, draft->entry, "faults"), *groups = hr__get(faults, "groups");
   if (!faults) return HR_OK;
   struct hr_fault_spec *spec = calloc(1, sizeof *spec);
   size_t count = 1 + (size_t)(groups ? cJSON_GetArraySize(groups) : 0);
@@ -414,8 +409,7 @@ static enum hr_status check_overlap(struct hr__builder *builder, const struct hr
 }
 
 enum hr_status hr__build_maintenance(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  const cJSON *own = hr__get(draft->entry, "maintenance"), *list = own;
-  if (!own) list = hr__get(hr__get(builder->source.file.tree, "cluster"), "maintenance");
+  const cJSON *own = hr__get(draft->entry, "maintenance"), *list = hr__inherited(builder, draft->entry, "maintenance");
   if (!list || !list->child) return HR_OK;
   bool is_elastic = hr_market_is_elastic(draft->pool.market.market);
   if (is_elastic && own)

@@ -258,15 +258,10 @@ static enum hr_status unknown_param(struct hr__builder *builder, const cJSON *me
 
 /* Adds a note that a value of `member` selects another policy than the one that the scenario names. */
 static enum hr_status note_other_policy(struct hr__builder *builder, const cJSON *member) {
-  struct hr_placed_text old = {0};
-  enum hr_status status = hr__build_placed(builder, member, "", &old);
-  if (status == HR_OK)
-    status = hr_notes_add(&builder->scenario->notes,
-                          "%sthis value of '%s' belongs to the policy '%s' now; the old name still works", old.place,
-                          member->string, builder->scenario->policy.ops->name);
-  free(old.text);
-  free(old.place);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+  struct hr_error place;
+  hr__source_fail(&builder->source, member, false, &place, "%s", "");
+  return hr__build_note(builder, "%sthis value of '%s' belongs to the policy '%s' now; the old name still works",
+                        place.text, member->string, builder->scenario->policy.ops->name);
 }
 
 static enum hr_status set_param(struct hr__builder *builder, const cJSON *member) {
@@ -382,9 +377,7 @@ static enum hr_status warn_reclaim(struct hr__builder *builder) {
   for (size_t i = 0; i < policy->n_params && !policy->library && !scenario->quotas; i++) {
     if (strcmp(policy->ops->params[i].key, "preemption") != 0) continue;
     if (strcmp(hr_policy_choice_text(policy, i, buffer), "reclaim") != 0) continue;
-    if (hr_notes_add(&scenario->notes, "warning: preemption 'reclaim' has no effect: no 'quotas' guarantee GPUs") !=
-        HR_OK)
-      return hr__build_no_memory(builder);
+    return hr__build_note(builder, "warning: preemption 'reclaim' has no effect: no 'quotas' guarantee GPUs");
   }
   return HR_OK;
 }
@@ -400,21 +393,13 @@ static enum hr_status note_kept_nodes(const struct hr__builder *builder) {
     any |= cluster->pools[i].nodes > 0 && hr_market_is_elastic(cluster->pools[i].market.market);
   if (!any || hr_policy_choice_has(policy, "market") || hr_policy_choice_elastic_use(policy) != HR_ELASTIC_ALWAYS)
     return HR_OK;
-  enum hr_status status = hr_notes_add(&builder->scenario->notes,
-                                       "policy '%s' keeps all on-demand and spot nodes, used or not, so they are paid "
-                                       "for all the time; the policy 'queue' releases idle nodes",
-                                       policy->ops->name);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+  return hr__build_note(builder,
+                        "policy '%s' keeps all on-demand and spot nodes, used or not, so they are paid "
+                        "for all the time; the policy 'queue' releases idle nodes",
+                        policy->ops->name);
 }
 
 /* ---- Loading ---------------------------------------------------------------------------------------- */
-
-/* Returns the name of a file without folder and suffix: "demo" for "scenarios/demo.json". The caller frees it. */
-static char *stem(const char *path) {
-  const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-  const char *dot = strrchr(base, '.');
-  return dot && dot != base ? strndup(base, (size_t)(dot - base)) : strdup(base);
-}
 
 /* Stores the values of the outermost keys that are neither objects nor lists, and the default name and description. */
 static enum hr_status build_head(struct hr__builder *builder) {
@@ -424,7 +409,7 @@ static enum hr_status build_head(struct hr__builder *builder) {
   enum hr_status status = hr__read_values(builder, tree, hr__scenario_keys.keys, scenario);
   if (status != HR_OK) return status;
   scenario->path = strdup(builder->source.path);
-  if (!scenario->name) scenario->name = stem(builder->source.path);
+  if (!scenario->name) scenario->name = hr__stem(builder->source.path);
   if (!scenario->description) scenario->description = strdup("");
   return scenario->path && scenario->name && scenario->description ? HR_OK : hr__build_no_memory(builder);
 }
@@ -555,8 +540,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   hr__electricity_destroy(scenario->electricity);
   hr__services_destroy(scenario->services);
   hr_policy_choice_finish(&scenario->policy);
-  free(scenario->replications.metric.text);
-  free(scenario->replications.metric.place);
+  hr__placed_finish(&scenario->replications.metric);
   hr_plan_spec_destroy(scenario->plan);
   hr_tco_spec_destroy(scenario->tco);
   hr_notes_finish(&scenario->notes);
