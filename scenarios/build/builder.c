@@ -410,6 +410,10 @@ enum hr_status hr__read(struct hr__builder *builder, const cJSON *object, const 
   return status;
 }
 
+enum hr_status hr__read_at(struct hr__builder *builder, const cJSON *object, const char *path, void *to) {
+  return hr__read(builder, object, hr__table_of(&hr__scenario_keys, path), to);
+}
+
 enum hr_status hr__read_values(struct hr__builder *builder, const cJSON *object, const struct hr__key *keys, void *to) {
   enum hr_status status = HR_OK;
   for (; keys->name && status == HR_OK; keys++)

@@ -268,6 +268,8 @@ enum hr_status hr__open_catalog(struct hr__builder *builder);
      it is listed.
    The only error is HR_NO_MEMORY. */
 enum hr_status hr__read(struct hr__builder *builder, const cJSON *object, const struct hr__key *keys, void *to);
+/* Does the same as hr__read() with the table at `path` in the keys of a scenario; see hr__table_of(). */
+enum hr_status hr__read_at(struct hr__builder *builder, const cJSON *object, const char *path, void *to);
 /* Stores the members of `object` as hr__read() does, except those with the type object or list. */
 enum hr_status hr__read_values(struct hr__builder *builder, const cJSON *object, const struct hr__key *keys, void *to);
 /* Frees the texts and arrays that hr__read() has stored in a struct, not the struct itself. HR__STORE_PLACED and

@@ -432,7 +432,7 @@ enum hr_status hr__build_data(struct hr__builder *builder) {
   if (!spec) return hr__build_no_memory(builder);
   builder->scenario->data = spec;
   const struct data_places places = {builder->scenario, spec};
-  enum hr_status status = hr__read(builder, data, hr__table_of(&hr__scenario_keys, "data"), spec);
+  enum hr_status status = hr__read_at(builder, data, "data", spec);
   if (status == HR_OK) status = check_data_names(builder, hr__get(data, "storage"), "storage systems");
   if (status == HR_OK) status = check_locations(builder, hr__get(data, "storage"), "location");
   if (status == HR_OK) status = check_locations(builder, hr__get(data, "caches"), "location");

@@ -205,8 +205,7 @@ static enum hr_status build_sleep(struct hr__builder *builder, const struct hr__
                              draft->pool.name);
   static const struct hr__idle_key idle[] = {{"boot_s", "boot", true}, {NULL, NULL, false}};
   enum hr_status status = hr__build_check_idle(builder, sleep, idle);
-  if (status == HR_OK)
-    status = hr__read(builder, sleep, hr__table_of(&hr__scenario_keys, "cluster.power.sleep"), &spec->sleep);
+  if (status == HR_OK) status = hr__read_at(builder, sleep, "cluster.power.sleep", &spec->sleep);
   if (status == HR_OK) status = hr__check_duration(builder, hr__get(sleep, "boot"));
   if (status != HR_OK) return status;
   if (spec->sleep.min_awake >= draft->pool.nodes)
@@ -228,7 +227,7 @@ static enum hr_status build_battery(struct hr__builder *builder, const struct hr
   const cJSON *from = hr__get(power, "battery"), *carbon = hr__inherited(builder, draft->entry, "carbon");
   struct hr_power_battery *battery = &spec->battery;
   if (!from) return HR_OK;
-  enum hr_status status = hr__read(builder, from, hr__table_of(&hr__scenario_keys, "cluster.power.battery"), battery);
+  enum hr_status status = hr__read_at(builder, from, "cluster.power.battery", battery);
   if (status != HR_OK) return status;
   if (!hr__has(from, "discharge_g_per_kwh")) battery->upper_g_per_kwh = battery->lower_g_per_kwh;
   if (!hr__has(carbon, "file") && !hr__has(carbon, "g_per_kwh"))
@@ -277,8 +276,7 @@ static enum hr_status build(struct hr__builder *builder, const struct hr__pool_d
   if (status == HR_OK) status = build_sleep(builder, draft, power, spec);
   if (status == HR_OK) status = build_battery(builder, draft, power, spec);
   if (status == HR_OK && hr__has(power, "temperature"))
-    status = hr__read(builder, hr__get(power, "temperature"),
-                      hr__table_of(&hr__scenario_keys, "cluster.power.temperature"), &spec->heat);
+    status = hr__read_at(builder, hr__get(power, "temperature"), "cluster.power.temperature", &spec->heat);
   return status == HR_OK ? check_size(builder, draft, power, spec) : status;
 }
 

@@ -246,8 +246,7 @@ static enum hr_status build_process(struct hr__builder *builder, const struct hr
                                     bool is_group, struct hr_fault_process *process, bool *none) {
   const bool is_elastic = hr_market_is_elastic(draft->pool.market.market);
   process->bad_factor = 1;
-  enum hr_status status = hr__read(
-      builder, entry, hr__table_of(&hr__scenario_keys, is_group ? "cluster.faults.groups" : "cluster.faults"), process);
+  enum hr_status status = hr__read_at(builder, entry, is_group ? "cluster.faults.groups" : "cluster.faults", process);
   if (status == HR_OK) status = build_recorded(builder, draft, entry, process);
   if (status == HR_OK) status = build_rate(builder, entry, is_group, process, none);
   if (status == HR_OK) status = check_classes(builder, entry, !is_elastic && !*none);
@@ -315,7 +314,7 @@ static enum hr_status build_extras(struct hr__builder *builder, const struct hr_
     return hr__build_fail(builder, spares, "all %" PRIu32 " nodes of pool '%.60s' would be spares", draft->pool.nodes,
                           draft->pool.name);
   if (!slow) return HR_OK;
-  status = hr__read(builder, slow, hr__table_of(&hr__scenario_keys, "cluster.faults.slow"), &spec->slow);
+  status = hr__read_at(builder, slow, "cluster.faults.slow", &spec->slow);
   spec->slow.between = (struct hr_duration){HR_DURATION_EXPONENTIAL, 3600 * hr__number_of(slow, "between_h", 0), 0};
   spec->slow.length = (struct hr_duration){HR_DURATION_EXPONENTIAL, hr__number_of(slow, "length_s", 0), 0};
   return status;
@@ -375,8 +374,7 @@ static enum hr_status build_window(struct hr__builder *builder, const struct hr_
   static const char *const repeats[] = {"every_days", "every_weeks", NULL};
   const char *found;
   enum hr_status status = find_one(builder, entry, repeats, &found);
-  if (status == HR_OK)
-    status = hr__read(builder, entry, hr__table_of(&hr__scenario_keys, "cluster.maintenance"), window);
+  if (status == HR_OK) status = hr__read_at(builder, entry, "cluster.maintenance", window);
   if (status != HR_OK) return status;
   double days = hr__number_of(entry, "every_days", 7 * hr__number_of(entry, "every_weeks", 0));
   window->repeat_us = (int64_t)llround(days * DAY_S * (double)HR_SECOND_US);

@@ -584,7 +584,7 @@ enum hr_status hr__build_plan(struct hr__builder *builder) {
   struct hr_plan_spec *spec = calloc(1, sizeof *spec);
   if (!spec) return hr__build_no_memory(builder);
   builder->scenario->plan = spec;
-  enum hr_status status = hr__read(builder, plan, hr__table_of(&hr__scenario_keys, "plan"), spec);
+  enum hr_status status = hr__read_at(builder, plan, "plan", spec);
   if (status == HR_OK) status = hr__build_placed(builder, plan, "plan", &spec->self);
   if (status == HR_OK) status = build_variables(builder, plan, spec);
   if (status == HR_OK) status = build_objective(builder, plan, spec);

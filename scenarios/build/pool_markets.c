@@ -221,7 +221,7 @@ static enum hr_status build_parameters(struct hr__builder *builder, const cJSON 
   struct hr_spot_spec *spec = &draft->pool.market.spot;
   enum hr_status status = hr__check_duration(builder, hr__get(spot, "up"));
   if (status == HR_OK) status = hr__check_duration(builder, hr__get(spot, "down"));
-  if (status == HR_OK) status = hr__read(builder, spot, hr__table_of(&hr__scenario_keys, "cluster.pools.spot"), spec);
+  if (status == HR_OK) status = hr__read_at(builder, spot, "cluster.pools.spot", spec);
   if (hr__has(spot, "monthly_interruption"))
     spec->rate_per_h = -log1p(-hr__number_of(spot, "monthly_interruption", 0)) / HOURS_PER_MONTH;
   spec->batch_mean = hr__number_of(spot, "batch_mean", fmax(spec->batch_mean, 1));

@@ -121,8 +121,7 @@ static enum hr_status add_entry(struct hr__builder *builder, const struct hr__po
   *capital = (struct hr_capital){
       .life_years = nodes->life_years, .maintenance_share = nodes->maintenance_share, .tax_share = nodes->tax_share};
   enum hr_status status = check_price(builder, entry);
-  if (status == HR_OK)
-    status = hr__read(builder, entry, hr__table_of(&hr__scenario_keys, "cluster.pools.owned.capital"), capital);
+  if (status == HR_OK) status = hr__read_at(builder, entry, "cluster.pools.owned.capital", capital);
   if (hr__has(entry, "usd_per_gpu")) capital->usd = capital->usd_per_gpu * draft->pool.gpus_per_node;
   if (hr__has(entry, "usd_per_kw")) capital->usd = capital->usd_per_kw * owned->power_kw;
   return status;

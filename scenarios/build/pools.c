@@ -310,7 +310,7 @@ static enum hr_status add_own_rows(struct hr__builder *builder, const cJSON *lis
   struct hr_network_speeds *speeds = builder->scenario->network_speeds;
   for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next) {
     struct hr_network_speed *row = &speeds->rows[speeds->n_rows++];
-    enum hr_status status = hr__read(builder, entry, hr__table_of(&hr__scenario_keys, "network_speeds"), row);
+    enum hr_status status = hr__read_at(builder, entry, "network_speeds", row);
     if (status != HR_OK) return status;
     if (is_duplicate(speeds))
       return hr__build_fail(builder, entry, "duplicate speed of '%.60s' on %u GPUs over %s; keep one", row->model,
@@ -392,7 +392,7 @@ static bool is_listed(const struct hr_scaling_table *table, const struct hr_scal
 static enum hr_status read_scaling(struct hr__builder *builder, const cJSON *list, struct hr_scaling_table *table) {
   for (const cJSON *entry = list->child; entry; entry = entry->next) {
     struct hr_scaling_row *row = &table->rows[table->n_rows++];
-    enum hr_status status = hr__read(builder, entry, hr__table_of(&hr__scenario_keys, "scaling"), row);
+    enum hr_status status = hr__read_at(builder, entry, "scaling", row);
     if (status != HR_OK) return status;
     if (strcmp(row->model, "*") == 0) {
       free(row->model);

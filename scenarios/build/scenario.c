@@ -172,7 +172,7 @@ static enum hr_status build_replications(struct hr__builder *builder) {
   struct hr_replication_spec *spec = &builder->scenario->replications;
   const cJSON *json = hr__get(builder->source.file.tree, "replications");
   hr_workload_spec_init(&spec->workload);
-  enum hr_status status = hr__read(builder, json, hr__table_of(&hr__scenario_keys, "replications"), spec);
+  enum hr_status status = hr__read_at(builder, json, "replications", spec);
   if (status == HR_OK && spec->metric.text) return check_precision(builder, json, spec);
   if (status == HR_OK && hr__has(json, "relative"))
     status = hr__build_fail_at(builder, json, "relative", "'relative' needs 'metric', the metric to which it applies");
@@ -188,7 +188,7 @@ static enum hr_status build_alerts(struct hr__builder *builder) {
   hr_alert_rules_init(rules);
   for (unsigned i = 0; i < HR_N_CLASSES; i++)
     rules->waiting_us[i] = hr__span_of(hr__get(alerts, "queue_time"), "above_s", rules->waiting_us[i]);
-  return alerts ? hr__read(builder, alerts, hr__table_of(&hr__scenario_keys, "alerts"), rules) : HR_OK;
+  return alerts ? hr__read_at(builder, alerts, "alerts", rules) : HR_OK;
 }
 
 /* ---- Trace ------------------------------------------------------------------------------------------ */
@@ -230,7 +230,7 @@ static enum hr_status build_rules(struct hr__builder *builder, const cJSON *trac
 static enum hr_status build_trace(struct hr__builder *builder) {
   const cJSON *trace = hr__get(builder->source.file.tree, "trace"), *column;
   struct hr_error inner;
-  enum hr_status status = hr__read(builder, trace, hr__table_of(&hr__scenario_keys, "trace"), builder->scenario);
+  enum hr_status status = hr__read_at(builder, trace, "trace", builder->scenario);
   if (status == HR_OK) status = check_format(builder, trace);
   cJSON_ArrayForEach(column, hr__get(trace, "columns")) {
     if (status != HR_OK) return status;
@@ -359,7 +359,7 @@ static enum hr_status check_placement(struct hr__builder *builder) {
 
 /* Checks that the section `slurm` exists if the policy `slurm` has priority=multifactor. This section has the weights
    of the factors. */
-static enum hr_status check_weights(const struct hr__builder *builder) {
+static enum hr_status check_weights(struct hr__builder *builder) {
   const cJSON *policy = hr__get(builder->source.file.tree, "policy"), *priority = hr__get(policy, "priority");
   const struct hr_scenario *scenario = builder->scenario;
   if (scenario->policy.library || strcmp(scenario->policy.ops->name, "slurm") != 0) return HR_OK;
@@ -385,7 +385,7 @@ static enum hr_status warn_reclaim(struct hr__builder *builder) {
 /* Adds a note if the policy pays for all elastic nodes all the time. Users do not expect to pay for on-demand nodes
    that no job uses. Policies with the parameter `market` get no note: they pay for all elastic nodes only if the user
    has set the parameter to "static". */
-static enum hr_status note_kept_nodes(const struct hr__builder *builder) {
+static enum hr_status note_kept_nodes(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const struct hr_policy_choice *policy = &builder->scenario->policy;
   bool any = false;
@@ -414,51 +414,44 @@ static enum hr_status build_head(struct hr__builder *builder) {
   return scenario->path && scenario->name && scenario->description ? HR_OK : hr__build_no_memory(builder);
 }
 
+typedef enum hr_status build_section(struct hr__builder *builder);
+
+/* The sections in the order in which they are built. NULL ends each list. */
+static build_section *const head[] = {build_head,   build_trace,        hr__check_cluster_sections,
+                                      build_policy, hr__build_clusters, NULL};
+static build_section *const pools[] = {hr__build_cluster, check_placement, check_data_local, NULL};
+static build_section *const jobs[] = {hr__build_classes, hr__build_models, hr__build_network_speeds, hr__build_scaling,
+                                      NULL};
+static build_section *const queues[] = {hr__build_quotas, hr__build_systems, check_weights, NULL};
+static build_section *const rest[] = {hr__build_services, hr__build_data, build_alerts, build_replications,
+                                      hr__build_plan,     hr__build_tco,  NULL};
+static build_section *const policy_notes[] = {note_kept_nodes, warn_reclaim, NULL};
+
+/* Builds the sections of a list unless `status`, that of the sections before them, is an error. Returns the status. */
+static enum hr_status build_list(struct hr__builder *builder, build_section *const *sections, enum hr_status status) {
+  for (; *sections && status == HR_OK; sections++) status = (*sections)(builder);
+  return status;
+}
+
 static enum hr_status build(struct hr__builder *builder) {
   enum hr_status status = hr__source_override(&builder->source, builder->error);
   if (status == HR_OK)
     status = hr__source_validate(&builder->source, &hr__scenario_keys, "the scenario", builder->error);
-  if (status == HR_OK) status = build_head(builder);
-  if (status == HR_OK) status = build_trace(builder);
-  if (status == HR_OK) status = hr__check_cluster_sections(builder);
-  if (status == HR_OK) status = build_policy(builder);
-  if (status == HR_OK) status = hr__build_clusters(builder);
-  if (status == HR_OK && !builder->scenario->clusters) status = hr__build_cluster(builder);
-  if (status == HR_OK && !builder->scenario->clusters) status = check_placement(builder);
-  if (status == HR_OK && !builder->scenario->clusters) status = check_data_local(builder);
-  if (status == HR_OK) status = hr__build_classes(builder);
-  if (status == HR_OK) status = hr__build_models(builder);
-  if (status == HR_OK) status = hr__build_network_speeds(builder);
-  if (status == HR_OK) status = hr__build_scaling(builder);
+  status = build_list(builder, head, status);
+  const bool is_one = !builder->scenario->clusters;
+  if (is_one) status = build_list(builder, pools, status);
+  status = build_list(builder, jobs, status);
   if (status == HR_OK) status = hr__build_costs(builder);
-  if (status == HR_OK) status = hr__build_quotas(builder);
-  if (status == HR_OK) status = hr__build_systems(builder);
-  if (status == HR_OK) status = check_weights(builder);
-  if (status == HR_OK) status = hr__build_services(builder);
-  if (status == HR_OK) status = hr__build_data(builder);
-  if (status == HR_OK) status = build_alerts(builder);
-  if (status == HR_OK) status = build_replications(builder);
-  if (status == HR_OK) status = hr__build_plan(builder);
-  if (status == HR_OK) status = hr__build_tco(builder);
-  if (status != HR_OK || builder->scenario->clusters) return status;
-  status = note_kept_nodes(builder);
-  return status == HR_OK ? warn_reclaim(builder) : status;
+  status = build_list(builder, queues, status);
+  status = build_list(builder, rest, status);
+  return is_one ? build_list(builder, policy_notes, status) : status;
 }
 
 enum hr_status hr__build_part(struct hr__builder *builder) {
-  enum hr_status status = build_policy(builder);
-  if (status == HR_OK) status = hr__build_cluster(builder);
-  if (status == HR_OK) status = check_placement(builder);
-  if (status == HR_OK) status = check_data_local(builder);
-  if (status == HR_OK) status = hr__build_classes(builder);
-  if (status == HR_OK) status = hr__build_models(builder);
-  if (status == HR_OK) status = hr__build_network_speeds(builder);
-  if (status == HR_OK) status = hr__build_scaling(builder);
-  if (status == HR_OK) status = hr__build_quotas(builder);
-  if (status == HR_OK) status = hr__build_systems(builder);
-  if (status == HR_OK) status = check_weights(builder);
-  if (status == HR_OK) status = note_kept_nodes(builder);
-  return status == HR_OK ? warn_reclaim(builder) : status;
+  enum hr_status status = build_list(builder, pools, build_policy(builder));
+  status = build_list(builder, jobs, status);
+  status = build_list(builder, queues, status);
+  return build_list(builder, policy_notes, status);
 }
 
 enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,

@@ -134,7 +134,7 @@ enum hr_status hr__build_classes(struct hr__builder *builder) {
     unsigned index = 0; /* in hr__class_keys; 0: "default" */
     while (strcmp(hr__class_keys[index], class_->string) != 0) index++;
     struct hr_class_spec *spec = index ? &specs[index] : &fallback;
-    enum hr_status status = hr__read(builder, class_, hr__table_of(&hr__scenario_keys, "classes.default"), spec);
+    enum hr_status status = hr__read_at(builder, class_, "classes.default", spec);
     if (status == HR_OK) status = build_class(builder, class_, spec);
     if (status != HR_OK) return status;
   }
@@ -211,7 +211,7 @@ static enum hr_status check_plans(struct hr__builder *builder, const cJSON *list
 enum hr_status hr__build_costs(struct hr__builder *builder) {
   const cJSON *costs = hr__get(builder->source.file.tree, "costs");
   struct hr_cost_spec *spec = &builder->scenario->costs;
-  enum hr_status status = hr__read(builder, costs, hr__table_of(&hr__scenario_keys, "costs"), spec);
+  enum hr_status status = hr__read_at(builder, costs, "costs", spec);
   if (status == HR_OK) status = check_budgets(builder, hr__get(costs, "budgets"));
   return status == HR_OK ? check_plans(builder, hr__get(costs, "savings_plans")) : status;
 }
@@ -282,7 +282,7 @@ static enum hr_status check_lending(const struct quotas *quotas, const cJSON *ob
 static enum hr_status read_node(const struct quotas *quotas, const cJSON *object, struct hr_quota_node *node) {
   *node = (struct hr_quota_node){
       .parent = HR_NONE, .borrow_milli = HR_NO_LIMIT, .lend_milli = HR_NO_LIMIT, .max_milli = HR_NO_LIMIT};
-  enum hr_status status = hr__read(quotas->builder, object, hr__table_of(&hr__scenario_keys, "quotas.default"), node);
+  enum hr_status status = hr__read_at(quotas->builder, object, "quotas.default", node);
   if (status == HR_OK)
     status = read_share(quotas, object, "guaranteed_gpus", "guaranteed_share", &node->guaranteed_milli);
   if (status == HR_OK) status = read_share(quotas, object, "max_gpus", "max_share", &node->max_milli);

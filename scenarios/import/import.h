@@ -235,6 +235,8 @@ enum hr_status hr__object_fail(const struct hr__objects *objects, const struct h
                                const struct hr__yaml *at, const char *format, ...) HR_PRINTF(4, 5);
 enum hr_status hr__object_note(const struct hr__objects *objects, const struct hr__object *object,
                                const struct hr__yaml *at, const char *format, ...) HR_PRINTF(4, 5);
+/* Adds a note that concerns no single value. The only error is HR_NO_MEMORY. */
+enum hr_status hr__objects_note(const struct hr__objects *objects, const char *format, ...) HR_PRINTF(2, 3);
 /* Reports that memory is exhausted, and returns HR_NO_MEMORY. */
 static inline enum hr_status hr__objects_no_memory(const struct hr__objects *objects) {
   return hr_fail(objects->error, HR_NO_MEMORY, "import: out of memory");

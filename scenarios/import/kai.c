@@ -387,10 +387,11 @@ static enum hr_status assume_pool(struct hr__import *import) {
         import->objects.error, HR_BAD_INPUT,
         "%s: no Nodes, and the top Queues have no quotas of GPUs; add the output of 'kubectl get nodes -o yaml'",
         import->file);
-  if (hr_notes_add(import->objects.notes,
-                   "warning: no Nodes in these files: one pool is assumed, with as many GPUs as the quotas of the top "
-                   "queues; add the output of 'kubectl get nodes -o yaml' for the real nodes") != HR_OK)
-    return hr__objects_no_memory(&import->objects);
+  if (hr__objects_note(
+          &import->objects,
+          "warning: no Nodes in these files: one pool is assumed, with as many GPUs as the quotas of the top "
+          "queues; add the output of 'kubectl get nodes -o yaml' for the real nodes") != HR_OK)
+    return HR_NO_MEMORY;
   return hr__node_pools_assume(&import->pools, &import->objects, "gpu", "gpu", (int64_t)gpus);
 }
 

@@ -834,12 +834,10 @@ static enum hr_status check_pools(struct hr__import *import) {
     return hr_fail(import->objects.error, HR_BAD_INPUT,
                    "%s: no Nodes and no quotas of %s; add the output of 'kubectl get nodes -o yaml'", import->file,
                    import->gpu_resource);
-  if (hr_notes_add(
-          import->objects.notes,
-          "warning: no Nodes in these files: each flavor is assumed to have one pool, with as many GPUs as its "
-          "quotas; add the output of 'kubectl get nodes -o yaml' for the real nodes") == HR_OK)
-    return HR_OK;
-  return hr__objects_no_memory(&import->objects);
+  return hr__objects_note(
+      &import->objects,
+      "warning: no Nodes in these files: each flavor is assumed to have one pool, with as many GPUs as its "
+      "quotas; add the output of 'kubectl get nodes -o yaml' for the real nodes");
 }
 
 /* ---- The section ------------------------------------------------------------------------------------ */

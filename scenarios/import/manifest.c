@@ -61,6 +61,15 @@ enum hr_status hr__object_fail(const struct hr__objects *objects, const struct h
   return hr_fail(objects->error, HR_BAD_INPUT, "%s", text);
 }
 
+enum hr_status hr__objects_note(const struct hr__objects *objects, const char *format, ...) {
+  char text[TEXT_BYTES];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return hr_notes_add(objects->notes, "%s", text) == HR_OK ? HR_OK : hr__objects_no_memory(objects);
+}
+
 enum hr_status hr__object_note(const struct hr__objects *objects, const struct hr__object *object,
                                const struct hr__yaml *at, const char *format, ...) {
   char text[TEXT_BYTES];
@@ -68,7 +77,7 @@ enum hr_status hr__object_note(const struct hr__objects *objects, const struct h
   va_start(args, format);
   put_message(text, sizeof text, object, at, format, args);
   va_end(args);
-  return hr_notes_add(objects->notes, "%s", text) == HR_OK ? HR_OK : hr__objects_no_memory(objects);
+  return hr__objects_note(objects, "%s", text);
 }
 
 /* Writes what a value is, for a message: the text of a scalar in quotation marks, "a list" or "an object". Returns
@@ -317,10 +326,8 @@ static enum hr_status warn_unknown(const struct check *check, const struct hr__y
   if (other) snprintf(hint, sizeof hint, ", which is a field of %s only", other->version);
   if (nearest) snprintf(hint, sizeof hint, "; did you mean '%s'?", nearest);
   put_object(subject, sizeof subject, check->object);
-  enum hr_status status =
-      hr_notes_add(check->objects->notes, "warning: %.300s:%" PRIu32 ":%" PRIu32 ": %sunknown field '%s' is ignored%s",
-                   value->path, value->key_line, value->key_column, subject, check->path, hint);
-  return status == HR_OK ? HR_OK : hr__objects_no_memory(check->objects);
+  return hr__objects_note(check->objects, "warning: %.300s:%" PRIu32 ":%" PRIu32 ": %sunknown field '%s' is ignored%s",
+                          value->path, value->key_line, value->key_column, subject, check->path, hint);
 }
 
 static enum hr_status check_field(struct check *check, struct hr__yaml *value, const struct hr__field *fields) {
@@ -517,15 +524,15 @@ enum hr_status hr__objects_report(struct hr__objects *objects) {
     const struct hr__finding *finding = &objects->findings[i];
     uint32_t more = finding->count - 1;
     if (!finding->field)
-      status = hr_notes_add(objects->notes, "%" PRIu32 " object%s of kind %.80s %s not used", finding->count,
-                            more ? "s" : "", finding->text, more ? "are" : "is");
+      status = hr__objects_note(objects, "%" PRIu32 " object%s of kind %.80s %s not used", finding->count,
+                                more ? "s" : "", finding->text, more ? "are" : "is");
     else if (more)
-      status = hr_notes_add(objects->notes, "%s (and in %" PRIu32 " more place%s)", finding->text, more,
-                            more == 1 ? "" : "s");
+      status =
+          hr__objects_note(objects, "%s (and in %" PRIu32 " more place%s)", finding->text, more, more == 1 ? "" : "s");
     else
-      status = hr_notes_add(objects->notes, "%s", finding->text);
+      status = hr__objects_note(objects, "%s", finding->text);
   }
-  return status == HR_OK ? HR_OK : hr__objects_no_memory(objects);
+  return status;
 }
 
 static enum hr_status read_documents(struct hr__objects *objects, uint32_t from) {

@@ -347,22 +347,20 @@ static enum hr_status read_type(const struct pools_maker *maker, const struct hr
   profile[0] = '\0';
   pool->gpu = "gpu";
   if (!label) {
-    if (hr_notes_add(maker->objects->notes, "nodes without a label such as nvidia.com/gpu.product have an unknown GPU "
-                                            "type, 'gpu'; set the pool's 'gpu' for prices and speeds") != HR_OK)
-      return hr__objects_no_memory(maker->objects);
-    return HR_OK;
+    return hr__objects_note(maker->objects, "nodes without a label such as nvidia.com/gpu.product have an unknown GPU "
+                                            "type, 'gpu'; set the pool's 'gpu' for prices and speeds");
   }
   split_product(label->text, product, profile);
   const struct hr_gpu_type *gpu = hr__gpu_of_name(maker->pools->catalog, product, &several);
   pool->gpu = gpu ? gpu->name : label->text;
   enum hr_status status = HR_OK;
   if (several && gpu)
-    status = hr_notes_add(maker->objects->notes,
-                          "'%.80s' may be several GPU types; %s is assumed, see the pool's 'gpu'", product, gpu->name);
+    status = hr__objects_note(maker->objects, "'%.80s' may be several GPU types; %s is assumed, see the pool's 'gpu'",
+                              product, gpu->name);
   else if (!gpu)
-    status = hr_notes_add(maker->objects->notes, "the catalogue has no GPU type '%.80s'; prices and speeds are unknown",
-                          product);
-  return status == HR_OK ? HR_OK : hr__objects_no_memory(maker->objects);
+    status = hr__objects_note(maker->objects, "the catalogue has no GPU type '%.80s'; prices and speeds are unknown",
+                              product);
+  return status;
 }
 
 /* Reads whether the GPUs of a node are shared by time-slicing or MPS. Such a node advertises each replica of a GPU as a
@@ -461,12 +459,10 @@ static void add_size(struct group_sizes *sizes, uint32_t size) {
 static enum hr_status note_sizes(const struct pools_maker *maker, const struct hr__node_pool *pool, const char *level,
                                  struct group_sizes sizes) {
   if (sizes.min == sizes.max) return HR_OK;
-  if (hr_notes_add(maker->objects->notes,
-                   "pool '%s': the groups of '%.100s' have %" PRIu32 " to %" PRIu32
-                   " members; all are modelled with %" PRIu32 ", except the last one",
-                   pool->name, level, sizes.min, sizes.max, sizes.max) == HR_OK)
-    return HR_OK;
-  return hr__objects_no_memory(maker->objects);
+  return hr__objects_note(maker->objects,
+                          "pool '%s': the groups of '%.100s' have %" PRIu32 " to %" PRIu32
+                          " members; all are modelled with %" PRIu32 ", except the last one",
+                          pool->name, level, sizes.min, sizes.max, sizes.max);
 }
 
 /* Sets the sizes of racks and zones of one pool. Its nodes begin at index `first` of the sorted nodes. Racks are the
@@ -523,36 +519,35 @@ static enum hr_status note_taints(const struct pools_maker *maker) {
   enum hr_status status = HR_OK;
   if (taint) {
     const char *value = hr__yaml_text(taint, "value");
-    status = hr_notes_add(maker->objects->notes,
-                          "warning: %.200s:%" PRIu32 ": %" PRIu32 " node%s left out because of taints such as "
-                          "%.80s%s%.60s:%.40s: jobs of a trace have no tolerations; without the taint in the file, all "
-                          "jobs may use the nodes",
-                          taint->path, taint->line, maker->n_tainted, maker->n_tainted == 1 ? " is" : "s are",
-                          hr__yaml_text(taint, "key"), value && value[0] ? "=" : "", value ? value : "",
-                          hr__yaml_text(taint, "effect"));
+    status = hr__objects_note(
+        maker->objects,
+        "warning: %.200s:%" PRIu32 ": %" PRIu32 " node%s left out because of taints such as "
+        "%.80s%s%.60s:%.40s: jobs of a trace have no tolerations; without the taint in the file, all "
+        "jobs may use the nodes",
+        taint->path, taint->line, maker->n_tainted, maker->n_tainted == 1 ? " is" : "s are",
+        hr__yaml_text(taint, "key"), value && value[0] ? "=" : "", value ? value : "", hr__yaml_text(taint, "effect"));
   }
   if (status == HR_OK && tolerated)
-    status = hr_notes_add(maker->objects->notes,
-                          "%.200s:%" PRIu32 ": jobs with GPUs are assumed to tolerate the taint %.80s, as with the "
-                          "admission plug-in ExtendedResourceToleration",
-                          tolerated->path, tolerated->line, hr__yaml_text(tolerated, "key"));
+    status = hr__objects_note(maker->objects,
+                              "%.200s:%" PRIu32 ": jobs with GPUs are assumed to tolerate the taint %.80s, as with the "
+                              "admission plug-in ExtendedResourceToleration",
+                              tolerated->path, tolerated->line, hr__yaml_text(tolerated, "key"));
   return status;
 }
 
 static enum hr_status note_left_out(const struct pools_maker *maker) {
   enum hr_status status = HR_OK;
   if (maker->n_no_gpus)
-    status =
-        hr_notes_add(maker->objects->notes,
-                     "%.200s:%" PRIu32 ": %" PRIu32 " node%s without GPUs %s left out: jobs without GPUs fit anywhere",
-                     maker->no_gpus->path, maker->no_gpus->line, maker->n_no_gpus, maker->n_no_gpus == 1 ? "" : "s",
-                     maker->n_no_gpus == 1 ? "is" : "are");
+    status = hr__objects_note(maker->objects,
+                              "%.200s:%" PRIu32 ": %" PRIu32
+                              " node%s without GPUs %s left out: jobs without GPUs fit anywhere",
+                              maker->no_gpus->path, maker->no_gpus->line, maker->n_no_gpus,
+                              maker->n_no_gpus == 1 ? "" : "s", maker->n_no_gpus == 1 ? "is" : "are");
   if (status == HR_OK && maker->n_not_ready)
-    status = hr_notes_add(
-        maker->objects->notes, "%.200s:%" PRIu32 ": %" PRIu32 " node%s left out: not ready, or not schedulable",
+    status = hr__objects_note(
+        maker->objects, "%.200s:%" PRIu32 ": %" PRIu32 " node%s left out: not ready, or not schedulable",
         maker->not_ready->path, maker->not_ready->line, maker->n_not_ready, maker->n_not_ready == 1 ? " is" : "s are");
-  if (status == HR_OK) status = note_taints(maker);
-  return status == HR_OK ? HR_OK : hr__objects_no_memory(maker->objects);
+  return status == HR_OK ? note_taints(maker) : status;
 }
 
 static enum hr_status open_catalog(struct hr__node_pools *pools, struct hr_error *error) {

@@ -241,11 +241,9 @@ static enum hr_status put_option(struct hr__import *import, cJSON *plugin, const
   char callback[60];
   bool known = callback_of(value->key, callback), hierarchy = strcmp(value->key, "enableHierarchy") == 0;
   if (!known && !hierarchy && !begins_with(value->key, "enable"))
-    return hr_notes_add(import->objects.notes,
-                        "warning: %.200s:%" PRIu32 ":%" PRIu32 ": plug-in %.60s: unknown field '%.60s' is ignored",
-                        value->path, value->key_line, value->key_column, name, value->key) == HR_OK
-               ? HR_OK
-               : hr__objects_no_memory(&import->objects);
+    return hr__objects_note(&import->objects,
+                            "warning: %.200s:%" PRIu32 ":%" PRIu32 ": plug-in %.60s: unknown field '%.60s' is ignored",
+                            value->path, value->key_line, value->key_column, name, value->key);
   if (value->kind != HR__YAML_SCALAR || hr__yaml_type_of(value) != HR__YAML_BOOLEAN)
     return hr__object_fail(&import->objects, config, value,
                            "%.60s of plug-in %.60s: found '%.60s', expected true or false", value->key, name,
@@ -384,11 +382,11 @@ static enum hr_status make_pools(struct hr__import *import) {
         import->objects.error, HR_BAD_INPUT,
         "%s: no Nodes, and the Queues name no amount of %.80s; add the output of 'kubectl get nodes -o yaml'",
         import->file, import->gpu_resource);
-  if (hr_notes_add(
-          import->objects.notes,
+  if (hr__objects_note(
+          &import->objects,
           "warning: no Nodes in these files: one pool is assumed, with as many GPUs as the top queues deserve; "
           "add the output of 'kubectl get nodes -o yaml' for the real nodes") != HR_OK)
-    return hr__objects_no_memory(&import->objects);
+    return HR_NO_MEMORY;
   return hr__node_pools_assume(&import->pools, &import->objects, "gpu", "gpu", (int64_t)gpus);
 }
 

@@ -630,7 +630,7 @@ static enum hr_status build_system(struct hr__builder *builder, const struct sys
   void *config = calloc(1, system->bytes);
   if (!config) return hr__build_no_memory(builder);
   *place_of(scenario->systems, system) = config;
-  enum hr_status status = hr__read(builder, section, hr__table_of(&hr__scenario_keys, system->name), config);
+  enum hr_status status = hr__read_at(builder, section, system->name, config);
   if (status == HR_OK && system->check) status = system->check(builder, section, config);
   const char *policy = scenario->policy.ops->name;
   if (status != HR_OK || strcmp(policy, system->name) == 0) return status;
