@@ -701,9 +701,10 @@ void hr__conform_kueue(struct hr__verdict *verdict) {
     hr__verdict_unknown_kind(verdict);
     return;
   }
-  cJSON *copy = row->prepare ? cJSON_Duplicate(verdict->input, true) : NULL;
+  cJSON *copy = NULL;
+  if (row->prepare) copy = verdict->input ? cJSON_Duplicate(verdict->input, true) : cJSON_CreateObject();
   if (copy) row->prepare(copy);
-  if (row->prepare && verdict->input && !copy)
+  if (row->prepare && !copy)
     verdict->no_memory = true;
   else if (hr__kueue_case_begin(&self, copy ? copy : verdict->input, verdict))
     row->run(&self);
