@@ -22,22 +22,22 @@
 
 /* ---- Errors ----------------------------------------------------------------------------------------- */
 
-enum { LONGEST_MESSAGE = 800 };
+enum { LONGEST_MESSAGE = 800, LONGEST_POOL_NOTE = 700, LONGEST_NOTE = 1000 };
 
-#define FORMAT_MESSAGE(message, format)                                                                                \
-  char message[LONGEST_MESSAGE];                                                                                       \
+#define FORMAT_MESSAGE(message, bytes, format)                                                                         \
+  char message[bytes];                                                                                                 \
   va_list args;                                                                                                        \
   va_start(args, format);                                                                                              \
   vsnprintf(message, sizeof message, format, args);                                                                    \
   va_end(args)
 
 enum hr_status hr__build_fail(const struct hr__builder *builder, const cJSON *value, const char *format, ...) {
-  FORMAT_MESSAGE(message, format);
+  FORMAT_MESSAGE(message, LONGEST_MESSAGE, format);
   return hr__source_fail(&builder->source, value, false, builder->error, "%s", message);
 }
 
 enum hr_status hr__build_fail_key(const struct hr__builder *builder, const cJSON *value, const char *format, ...) {
-  FORMAT_MESSAGE(message, format);
+  FORMAT_MESSAGE(message, LONGEST_MESSAGE, format);
   return hr__source_fail(&builder->source, value, true, builder->error, "%s", message);
 }
 
@@ -51,16 +51,13 @@ enum hr_status hr__build_check_idle(const struct hr__builder *builder, const cJS
 }
 
 enum hr_status hr__build_check_distinct(const struct hr__builder *builder, const cJSON *list) {
-  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
-    for (const cJSON *other = list->child; other != entry; other = other->next)
-      if (strcmp(entry->valuestring, other->valuestring) == 0)
-        return hr__build_fail(builder, entry, "duplicate '%.60s'; keep one", entry->valuestring);
-  return HR_OK;
+  const cJSON *entry = hr__repeated(list, NULL);
+  return entry ? hr__build_fail(builder, entry, "duplicate '%.60s'; keep one", entry->valuestring) : HR_OK;
 }
 
 enum hr_status hr__build_fail_at(const struct hr__builder *builder, const cJSON *object, const char *name,
                                  const char *format, ...) {
-  FORMAT_MESSAGE(message, format);
+  FORMAT_MESSAGE(message, LONGEST_MESSAGE, format);
   const cJSON *member = hr__get(object, name);
   return hr__source_fail(&builder->source, member ? member : object, false, builder->error, "%s", message);
 }
@@ -81,7 +78,24 @@ enum hr_status hr__build_placed(const struct hr__builder *builder, const cJSON *
   return placed->text && placed->place ? HR_OK : hr__build_no_memory(builder);
 }
 
+enum hr_status hr__build_note(const struct hr__builder *builder, const char *format, ...) {
+  FORMAT_MESSAGE(note, LONGEST_NOTE, format);
+  const enum hr_status status = hr_notes_add(&builder->scenario->notes, "%s", note);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
 /* ---- The tree --------------------------------------------------------------------------------------- */
+
+static const char *text_in(const cJSON *entry, const char *name) {
+  return name ? hr__text_of(entry, name, "") : entry->valuestring;
+}
+
+const cJSON *hr__repeated(const cJSON *list, const char *name) {
+  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
+    for (const cJSON *other = list->child; other != entry; other = other->next)
+      if (strcmp(text_in(entry, name), text_in(other, name)) == 0) return entry;
+  return NULL;
+}
 
 const char *hr__scalar_text(const cJSON *value, char buffer[32]) {
   if (cJSON_IsString(value)) return value->valuestring;
@@ -144,6 +158,12 @@ char *hr__resolve(const struct hr__builder *builder, const char *file) {
   return NULL;
 }
 
+char *hr__stem(const char *path) {
+  const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+  const char *dot = strrchr(base, '.');
+  return dot && dot != base ? strndup(base, (size_t)(dot - base)) : strdup(base);
+}
+
 /* ---- The catalogue ---------------------------------------------------------------------------------- */
 
 static enum hr_status load_catalog(struct hr__builder *builder, const cJSON *names) {
@@ -160,6 +180,23 @@ enum hr_status hr__open_catalog(struct hr__builder *builder) {
   const cJSON *files = hr__get(builder->source.file.tree, "catalog");
   if (!builder->catalog && !files) builder->catalog = builder->shared_catalog;
   return builder->catalog ? HR_OK : load_catalog(builder, files);
+}
+
+/* ---- Pools ------------------------------------------------------------------------------------------ */
+
+uint32_t hr__pool_named(const struct hr_cluster_spec *cluster, const char *name, size_t length) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (strlen(cluster->pools[i].name) == length && memcmp(cluster->pools[i].name, name, length) == 0) return i;
+  return HR_NONE;
+}
+
+bool hr__nearest_pool(const struct hr_cluster_spec *cluster, const char *word, const char **nearest) {
+  const char **names = calloc((size_t)cluster->n_pools + 1, sizeof *names);
+  if (!names) return false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) names[i] = cluster->pools[i].name;
+  *nearest = hr_nearest_word(word, names);
+  free(names);
+  return true;
 }
 
 /* ---- Notes on pools --------------------------------------------------------------------------------- */
@@ -197,11 +234,7 @@ static bool add_note(struct hr__pool_notes *notes, const char *pool, const char 
 }
 
 enum hr_status hr__pool_note(const struct hr__builder *builder, const char *pool, const char *format, ...) {
-  char text[700];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
+  FORMAT_MESSAGE(text, LONGEST_POOL_NOTE, format);
   return add_note(builder->pool_notes, pool, text) ? HR_OK : hr__build_no_memory(builder);
 }
 
@@ -375,6 +408,10 @@ enum hr_status hr__read(struct hr__builder *builder, const cJSON *object, const 
   enum hr_status status = HR_OK;
   for (; keys->name && status == HR_OK; keys++) status = read_key(builder, object, keys, to);
   return status;
+}
+
+enum hr_status hr__read_at(struct hr__builder *builder, const cJSON *object, const char *path, void *to) {
+  return hr__read(builder, object, hr__table_of(&hr__scenario_keys, path), to);
 }
 
 enum hr_status hr__read_values(struct hr__builder *builder, const cJSON *object, const struct hr__key *keys, void *to) {

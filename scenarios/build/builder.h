@@ -114,6 +114,11 @@ void hr__systems_destroy(struct hr_systems *all);
 /* Frees the members of `source`, not `source` itself. */
 void hr__pool_source_finish(struct hr_pool_source *source);
 
+/* Frees the members of `placed`. */
+static inline void hr__placed_finish(struct hr_placed_text *placed) {
+  free(placed->text);
+  free(placed->place);
+}
 /* Frees an array of `count` strings, and the strings. `texts` may be NULL if `count` is 0. */
 static inline void hr__grid_texts_free(char **texts, size_t count) {
   for (size_t i = 0; i < count; i++) free(texts[i]);
@@ -158,6 +163,8 @@ enum hr_status hr__build_wrap(const struct hr__builder *builder, const cJSON *va
 enum hr_status hr__build_placed(const struct hr__builder *builder, const cJSON *value, const char *text,
                                 struct hr_placed_text *placed);
 
+/* Adds a note to the scenario. The only error is HR_NO_MEMORY. */
+enum hr_status hr__build_note(const struct hr__builder *builder, const char *format, ...) HR_PRINTF(2, 3);
 /* Adds a note on a pool to `builder->pool_notes`, which must not be NULL. Pools with the same text share one note:
    "pools 'a', 'b': ...". The only error is HR_NO_MEMORY. */
 enum hr_status hr__pool_note(const struct hr__builder *builder, const char *pool, const char *format, ...)
@@ -176,6 +183,12 @@ static inline const cJSON *hr__get(const cJSON *object, const char *name) {
 /* Returns true if the member `name` exists. Returns false if `object` or `name` is NULL. */
 static inline bool hr__has(const cJSON *object, const char *name) {
   return cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
+}
+
+/* Returns the first entry of the list or object `name`; NULL if there is none. */
+static inline const cJSON *hr__first(const cJSON *object, const char *name) {
+  const cJSON *member = hr__get(object, name);
+  return member ? member->child : NULL;
 }
 
 /* The next functions return the value of the member `name`, or `fallback` if it does not exist. The key table must have
@@ -220,6 +233,10 @@ static inline int64_t hr__money_scale(int64_t a, int64_t b, int64_t c) {
   return (int64_t)(((hr_amount)a * b * 2 + c) / ((hr_amount)c * 2));
 }
 
+/* Returns the first entry of a list that has the same text as an entry before it; NULL if all texts differ. The text is
+   that of the member `name`, or the entry itself if `name` is NULL. `list` may be NULL. */
+const cJSON *hr__repeated(const cJSON *list, const char *name);
+
 /* Returns a scalar as text. A number is formatted as the shortest decimal that reads back as the same double. The
    text is in `buffer` or belongs to the tree. */
 const char *hr__scalar_text(const cJSON *value, char buffer[32]);
@@ -231,6 +248,10 @@ const char *hr__scalar_text(const cJSON *value, char buffer[32]);
    component is an existing folder and neither a symbolic link nor "..". If the builder builds a scenario, the path is
    added to the list of files of this scenario. Returns NULL if out of memory. The caller frees the path. */
 char *hr__resolve(const struct hr__builder *builder, const char *file);
+
+/* Returns the name of a file without folder and suffix: "demo" for "scenarios/demo.json"; NULL: out of memory. The
+   caller frees it. */
+char *hr__stem(const char *path);
 
 /* Sets `builder->catalog` if it is NULL. If there is a shared catalogue and the scenario has no section `catalog`, uses
    the shared catalogue. Otherwise loads the built-in catalogue and the files that this section names. */
@@ -247,6 +268,8 @@ enum hr_status hr__open_catalog(struct hr__builder *builder);
      it is listed.
    The only error is HR_NO_MEMORY. */
 enum hr_status hr__read(struct hr__builder *builder, const cJSON *object, const struct hr__key *keys, void *to);
+/* Does the same as hr__read() with the table at `path` in the keys of a scenario; see hr__table_of(). */
+enum hr_status hr__read_at(struct hr__builder *builder, const cJSON *object, const char *path, void *to);
 /* Stores the members of `object` as hr__read() does, except those with the type object or list. */
 enum hr_status hr__read_values(struct hr__builder *builder, const cJSON *object, const struct hr__key *keys, void *to);
 /* Frees the texts and arrays that hr__read() has stored in a struct, not the struct itself. HR__STORE_PLACED and
@@ -278,6 +301,20 @@ struct hr__pool_draft {
 static inline const cJSON *hr__nodes_place(const struct hr__builder *builder) {
   const cJSON *cluster = hr__get(builder->source.file.tree, "cluster"), *pools = hr__get(cluster, "pools");
   return pools ? pools : hr__get(cluster, "nodes_file");
+}
+
+/* Returns the index of the pool whose name is the first `length` bytes of `name`; HR_NONE: no pool has it. */
+uint32_t hr__pool_named(const struct hr_cluster_spec *cluster, const char *name, size_t length);
+
+/* Sets `*nearest` to the name of a pool that is most similar to `word`; NULL: none is similar. Returns false if memory
+   runs out. */
+bool hr__nearest_pool(const struct hr_cluster_spec *cluster, const char *word, const char **nearest);
+
+/* Returns the value of a key of the pool with the object `entry`. If the pool lacks the key, returns the value of the
+   cluster; NULL if it lacks the key, too. */
+static inline const cJSON *hr__inherited(const struct hr__builder *builder, const cJSON *entry, const char *name) {
+  const cJSON *own = hr__get(entry, name);
+  return own ? own : hr__get(hr__get(builder->source.file.tree, "cluster"), name);
 }
 
 /* Sets GPU type, GPUs, CPUs and memory of a node from the row of its 'instance' in the catalogue, if the entry does

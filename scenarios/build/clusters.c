@@ -111,11 +111,9 @@ static enum hr_status fail_unknown(const struct hr__builder *builder, const cJSO
 }
 
 static enum hr_status check_data_names(const struct hr__builder *builder, const cJSON *list, const char *noun) {
-  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
-    for (const cJSON *other = list->child; other != entry; other = other->next)
-      if (strcmp(entry_name(entry), entry_name(other)) == 0)
-        return hr__build_fail_at(builder, entry, "name", "two %s have the name '%.60s'", noun, entry_name(entry));
-  return HR_OK;
+  const cJSON *entry = hr__repeated(list, "name");
+  if (!entry) return HR_OK;
+  return hr__build_fail_at(builder, entry, "name", "two %s have the name '%.60s'", noun, entry_name(entry));
 }
 
 /* Checks that the value of `key` is a location: a pool, a cluster or a region of this scenario, or a region of the
@@ -153,12 +151,10 @@ static enum hr_status check_locations(struct hr__builder *builder, const cJSON *
 
 /* Refuses two caches for one location, because the second would have no effect. */
 static enum hr_status check_caches(const struct hr__builder *builder, const cJSON *list) {
-  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
-    for (const cJSON *other = list->child; other != entry; other = other->next)
-      if (strcmp(hr__text_of(entry, "location", ""), hr__text_of(other, "location", "")) == 0)
-        return hr__build_fail_at(builder, entry, "location", "duplicate cache in '%.60s'; keep one",
-                                 hr__text_of(entry, "location", ""));
-  return HR_OK;
+  const cJSON *entry = hr__repeated(list, "location");
+  if (!entry) return HR_OK;
+  return hr__build_fail_at(builder, entry, "location", "duplicate cache in '%.60s'; keep one",
+                           hr__text_of(entry, "location", ""));
 }
 
 /* ---- Data: sets and reads --------------------------------------------------------------------------- */
@@ -193,8 +189,7 @@ static enum hr_status check_copies(const struct hr__builder *builder, const cJSO
 static enum hr_status build_sets(const struct hr__builder *builder, const cJSON *data, struct hr_data_spec *spec) {
   uint32_t at = 0;
   enum hr_status status = check_data_names(builder, hr__get(data, "sets"), "data sets");
-  for (const cJSON *entry = hr__get(data, "sets") ? hr__get(data, "sets")->child : NULL; entry && status == HR_OK;
-       entry = entry->next, at++) {
+  for (const cJSON *entry = hr__first(data, "sets"); entry && status == HR_OK; entry = entry->next, at++) {
     struct hr_data_set *set = &spec->sets[at];
     status = find_storage(builder, data, hr__get(entry, "storage"), set->n_storage, &set->storage);
     if (status == HR_OK) status = find_storage(builder, data, hr__get(entry, "copies"), set->n_copies, &set->copies);
@@ -207,8 +202,7 @@ static enum hr_status build_sets(const struct hr__builder *builder, const cJSON 
 
 static enum hr_status build_reads(const struct hr__builder *builder, const cJSON *data, struct hr_data_spec *spec) {
   uint32_t at = 0;
-  const cJSON *list = hr__get(data, "reads");
-  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next, at++) {
+  for (const cJSON *entry = hr__first(data, "reads"); entry; entry = entry->next, at++) {
     struct hr_data_read *read = &spec->reads[at];
     if (!hr__has(entry, "class")) read->class_ = HR_NONE;
     read->set = read->set_name ? number_of(hr__get(data, "sets"), read->set_name) : HR_NONE;
@@ -266,8 +260,7 @@ static enum hr_status build_link(struct hr__builder *builder, const cJSON *entry
 static enum hr_status build_links(struct hr__builder *builder, const cJSON *data, struct hr_data_spec *spec) {
   uint32_t at = 0;
   enum hr_status status = HR_OK;
-  const cJSON *list = hr__get(data, "links");
-  for (const cJSON *entry = list ? list->child : NULL; entry && status == HR_OK; entry = entry->next)
+  for (const cJSON *entry = hr__first(data, "links"); entry && status == HR_OK; entry = entry->next)
     status = build_link(builder, entry, spec->links, &spec->links[at++]);
   return status;
 }
@@ -409,8 +402,8 @@ static enum hr_status bind_service(const struct hr__builder *builder, const cJSO
   for (uint32_t pool = 0; pool < spec->n_pools && self->caches; pool++)
     if (cluster->pools[pool].nodes > 0 && spec->cache_of[pool] == HR_NONE &&
         (!only_in || strcmp(cluster_of(builder->scenario, pool), only_in) == 0))
-      return hr_notes_add(
-          &builder->scenario->notes,
+      return hr__build_note(
+          builder,
           "service '%.60s': each start in pool '%.60s' loads the weights again, because 'data.caches' has "
           "no cache there",
           service->name, cluster->pools[pool].name);
@@ -439,7 +432,7 @@ enum hr_status hr__build_data(struct hr__builder *builder) {
   if (!spec) return hr__build_no_memory(builder);
   builder->scenario->data = spec;
   const struct data_places places = {builder->scenario, spec};
-  enum hr_status status = hr__read(builder, data, hr__table_of(&hr__scenario_keys, "data"), spec);
+  enum hr_status status = hr__read_at(builder, data, "data", spec);
   if (status == HR_OK) status = check_data_names(builder, hr__get(data, "storage"), "storage systems");
   if (status == HR_OK) status = check_locations(builder, hr__get(data, "storage"), "location");
   if (status == HR_OK) status = check_locations(builder, hr__get(data, "caches"), "location");
@@ -507,7 +500,7 @@ static bool inherit(const cJSON *entry) {
 static enum hr_status move_notes(struct hr__builder *builder, const char *name, const struct hr_scenario *part) {
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < part->notes.count && status == HR_OK; i++)
-    status = hr_notes_add(&builder->scenario->notes, "cluster '%s': %s", name, part->notes.text[i]);
+    status = hr__build_note(builder, "cluster '%s': %s", name, part->notes.text[i]);
   for (size_t i = 0; i < part->files.count && status == HR_OK; i++)
     status = hr_notes_add(&builder->scenario->files, "%s", part->files.text[i]);
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
@@ -530,8 +523,8 @@ static enum hr_status build_entry(struct hr__builder *builder, const cJSON *entr
   part.source.file.tree = tree;
   enum hr_status status = hr__build_part(&part);
   if (status == HR_OK && cluster->own_policy)
-    status = hr_notes_add(&builder->scenario->notes, "cluster '%s' has its own policy, '%s'", cluster->name,
-                          cluster->scenario->policy.ops->name);
+    status = hr__build_note(builder, "cluster '%s' has its own policy, '%s'", cluster->name,
+                            cluster->scenario->policy.ops->name);
   if (status == HR_OK) status = move_notes(builder, cluster->name, cluster->scenario);
   builder->scenario->prices_drawn = builder->scenario->prices_drawn || cluster->scenario->prices_drawn;
   hr_catalog_destroy(part.own_catalog);
@@ -674,7 +667,7 @@ static enum hr_status build_rule(struct hr__builder *builder, const cJSON *json,
 
 static enum hr_status build_rules(struct hr__builder *builder, const cJSON *json,
                                   struct hr_scenario_clusters *clusters) {
-  const cJSON *list = hr__get(json, "rules"), *entry = list ? list->child : NULL;
+  const cJSON *entry = hr__first(json, "rules");
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; entry && i < clusters->router.n_rules && status == HR_OK; i++, entry = entry->next)
     status = build_rule(builder, entry, clusters, &clusters->router.rules[i]);
@@ -733,12 +726,11 @@ static enum hr_status check_router(struct hr__builder *builder, const cJSON *jso
 static enum hr_status load_router(struct hr__builder *builder, const cJSON *json,
                                   struct hr_scenario_clusters *clusters) {
   struct hr_router_choice *choice = &clusters->router_plugin;
-  const cJSON *settings = hr__get(json, "settings");
   struct hr_error inner;
   char buffer[32];
   enum hr_status status = hr_router_choice_init(choice, clusters->router.file, &inner);
   if (status != HR_OK) return hr__build_wrap(builder, hr__get(json, "file"), status, &inner);
-  for (const cJSON *member = settings ? settings->child : NULL; member; member = member->next) {
+  for (const cJSON *member = hr__first(json, "settings"); member; member = member->next) {
     status = hr_router_choice_set(choice, member->string, hr__scalar_text(member, buffer), &inner);
     if (status != HR_OK) return hr__build_wrap(builder, member, status, &inner);
   }

@@ -205,8 +205,7 @@ static enum hr_status build_sleep(struct hr__builder *builder, const struct hr__
                              draft->pool.name);
   static const struct hr__idle_key idle[] = {{"boot_s", "boot", true}, {NULL, NULL, false}};
   enum hr_status status = hr__build_check_idle(builder, sleep, idle);
-  if (status == HR_OK)
-    status = hr__read(builder, sleep, hr__table_of(&hr__scenario_keys, "cluster.power.sleep"), &spec->sleep);
+  if (status == HR_OK) status = hr__read_at(builder, sleep, "cluster.power.sleep", &spec->sleep);
   if (status == HR_OK) status = hr__check_duration(builder, hr__get(sleep, "boot"));
   if (status != HR_OK) return status;
   if (spec->sleep.min_awake >= draft->pool.nodes)
@@ -225,14 +224,12 @@ static enum hr_status build_sleep(struct hr__builder *builder, const struct hr__
 
 static enum hr_status build_battery(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *power,
                                     struct hr_power_spec *spec) {
-  const cJSON *from = hr__get(power, "battery"), *tree = builder->source.file.tree;
+  const cJSON *from = hr__get(power, "battery"), *carbon = hr__inherited(builder, draft->entry, "carbon");
   struct hr_power_battery *battery = &spec->battery;
   if (!from) return HR_OK;
-  enum hr_status status = hr__read(builder, from, hr__table_of(&hr__scenario_keys, "cluster.power.battery"), battery);
+  enum hr_status status = hr__read_at(builder, from, "cluster.power.battery", battery);
   if (status != HR_OK) return status;
   if (!hr__has(from, "discharge_g_per_kwh")) battery->upper_g_per_kwh = battery->lower_g_per_kwh;
-  const cJSON *carbon = hr__get(draft->entry, "carbon");
-  if (!carbon) carbon = hr__get(hr__get(tree, "cluster"), "carbon");
   if (!hr__has(carbon, "file") && !hr__has(carbon, "g_per_kwh"))
     return hr__build_fail_at(builder, power, "battery",
                              "the battery of pool '%.60s' follows the carbon intensity, which is not known; set "
@@ -279,8 +276,7 @@ static enum hr_status build(struct hr__builder *builder, const struct hr__pool_d
   if (status == HR_OK) status = build_sleep(builder, draft, power, spec);
   if (status == HR_OK) status = build_battery(builder, draft, power, spec);
   if (status == HR_OK && hr__has(power, "temperature"))
-    status = hr__read(builder, hr__get(power, "temperature"),
-                      hr__table_of(&hr__scenario_keys, "cluster.power.temperature"), &spec->heat);
+    status = hr__read_at(builder, hr__get(power, "temperature"), "cluster.power.temperature", &spec->heat);
   return status == HR_OK ? check_size(builder, draft, power, spec) : status;
 }
 
@@ -295,8 +291,7 @@ static enum hr_status note_defaults(struct hr__builder *builder, const struct hr
 }
 
 enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  const cJSON *power = hr__get(draft->entry, "power");
-  if (!power) power = hr__get(hr__get(builder->source.file.tree, "cluster"), "power");
+  const cJSON *power = hr__inherited(builder, draft->entry, "power");
   if (!power || draft->pool.nodes == 0) return HR_OK;
   struct hr_power_spec *spec = calloc(1, sizeof *spec);
   if (!spec) return hr__build_no_memory(builder);
@@ -801,15 +796,8 @@ static enum hr_status read_start(struct hr__builder *builder, const cJSON *objec
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
 
-/* Returns the value of a key of a pool. If the pool lacks the key, returns the value of the cluster; NULL if it lacks
-   the key, too. */
-static const cJSON *inherited(const struct hr__builder *builder, const cJSON *entry, const char *name) {
-  const cJSON *own = hr__get(entry, name);
-  return own ? own : hr__get(hr__get(builder->source.file.tree, "cluster"), name);
-}
-
 static enum hr_status build_carbon(struct hr__builder *builder, const cJSON *entry, struct hr_electricity *built) {
-  const cJSON *carbon = inherited(builder, entry, "carbon");
+  const cJSON *carbon = hr__inherited(builder, entry, "carbon");
   if (!carbon) return HR_OK;
   enum hr_status status = hr__read(builder, carbon, hr__carbon_keys, built);
   if (status == HR_OK) status = build_series(builder, carbon, &carbon_kind, &built->carbon);
@@ -819,7 +807,7 @@ static enum hr_status build_carbon(struct hr__builder *builder, const cJSON *ent
 }
 
 static enum hr_status build_price(struct hr__builder *builder, const cJSON *entry, struct hr_electricity *built) {
-  const cJSON *price = inherited(builder, entry, "energy_price");
+  const cJSON *price = hr__inherited(builder, entry, "energy_price");
   if (!price) return HR_OK;
   enum hr_status status = build_series(builder, price, &price_kind, &built->price);
   if (status == HR_OK) status = read_start(builder, price, &built->price_start_us);
@@ -829,7 +817,7 @@ static enum hr_status build_price(struct hr__builder *builder, const cJSON *entr
 
 static enum hr_status build_pool(struct hr__builder *builder, const cJSON *entry, struct hr_pool_spec *pool,
                                  struct hr_electricity *built) {
-  const cJSON *water = inherited(builder, entry, "wue_l_per_kwh");
+  const cJSON *water = hr__inherited(builder, entry, "wue_l_per_kwh");
   *built = (struct hr_electricity){.carbon_start_us = HR_NEVER_US, .price_start_us = HR_NEVER_US};
   enum hr_status status = build_carbon(builder, entry, built);
   if (status == HR_OK) status = build_price(builder, entry, built);
@@ -870,11 +858,9 @@ static enum hr_status note_without_power(struct hr__builder *builder) {
     if (count++ == 0) first = pool;
   }
   if (!first) return HR_OK;
-  enum hr_status status =
-      hr_notes_add(&builder->scenario->notes,
-                   "pool '%.60s'%s: carbon, cost and water of electricity are not computed without 'power'",
-                   first->name, count > 1 ? " and others" : "");
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+  return hr__build_note(builder,
+                        "pool '%.60s'%s: carbon, cost and water of electricity are not computed without 'power'",
+                        first->name, count > 1 ? " and others" : "");
 }
 
 /* Refuses a policy that delays jobs until electricity has less carbon if no pool has a carbon intensity. */
@@ -895,8 +881,7 @@ static enum hr_status check_policy(struct hr__builder *builder) {
 enum hr_status hr__build_electricity(struct hr__builder *builder) {
   static const char *const keys[] = {"carbon", "energy_price", "wue_l_per_kwh"};
   struct hr_cluster_spec *cluster = &builder->scenario->cluster;
-  const cJSON *root = hr__get(builder->source.file.tree, "cluster"), *pools = hr__get(root, "pools");
-  const cJSON *entry = pools ? pools->child : NULL;
+  const cJSON *root = hr__get(builder->source.file.tree, "cluster"), *entry = hr__first(root, "pools");
   bool any = false;
   for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
     any = any || hr__has(root, keys[k]);

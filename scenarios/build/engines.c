@@ -251,10 +251,10 @@ static enum hr_status use_measured(struct hr__builder *builder, const struct mea
                                        .overhead_ms = 2,
                                        .overhead_token_ms = 0.0001};
   if (!phases->prefill_ms || !phases->decode_ms || !phases->large_ms) return hr__build_no_memory(builder);
-  return hr_notes_add(&builder->scenario->notes,
-                      "service '%.60s': times of iterations of %s on A100-80 x %" PRIu32
-                      " as measured for %s (LLMServe/DistServe, simdistserve)",
-                      service->name, row->model, row->tensor_parallel, row->is_vllm ? "vLLM" : "DistServe");
+  return hr__build_note(builder,
+                        "service '%.60s': times of iterations of %s on A100-80 x %" PRIu32
+                        " as measured for %s (LLMServe/DistServe, simdistserve)",
+                        service->name, row->model, row->tensor_parallel, row->is_vllm ? "vLLM" : "DistServe");
 }
 
 static enum hr_status use_roofline(struct hr__builder *builder, const struct model *model, const struct device *device,
@@ -273,12 +273,13 @@ static enum hr_status use_roofline(struct hr__builder *builder, const struct mod
   if (device->is_part)
     snprintf(part, sizeof part, " with %.3g %% of the compute and %.3g %% of the memory bandwidth of the GPU",
              100 * device->compute, 100 * device->bandwidth);
-  return hr_notes_add(&builder->scenario->notes,
-                      "warning: service '%.60s': no measured times of %s on %s x %" PRIu32
-                      "; a roofline estimate%s is used (fixed_us %.0f, per_prompt_token_us %.2f, per_context_ktoken_us "
-                      "%.1f), which can be wrong by a factor of 2; set 'replica.cost'",
-                      service->name, model->name, device->name, service->tensor_parallel, part, service->cost.fixed_us,
-                      token_us, service->cost.per_context_ktoken_us);
+  return hr__build_note(
+      builder,
+      "warning: service '%.60s': no measured times of %s on %s x %" PRIu32
+      "; a roofline estimate%s is used (fixed_us %.0f, per_prompt_token_us %.2f, per_context_ktoken_us "
+      "%.1f), which can be wrong by a factor of 2; set 'replica.cost'",
+      service->name, model->name, device->name, service->tensor_parallel, part, service->cost.fixed_us, token_us,
+      service->cost.per_context_ktoken_us);
 }
 
 static enum hr_status default_cost(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
@@ -315,11 +316,11 @@ static enum hr_status default_memory(struct hr__builder *builder, const cJSON *e
                                                                   : "raise 'tensor_parallel' and 'gpus'"));
   }
   service->limits.kv_tokens = floor(free_bytes / model->kv_bytes_per_token);
-  return hr_notes_add(&builder->scenario->notes,
-                      "service '%.60s': kv_tokens %.0f: 90 %% of the memory of %" PRIu32
-                      " x %s without the weights of %s (%.1f GB) and 4 GB",
-                      service->name, service->limits.kv_tokens, service->tensor_parallel, device.name, model->name,
-                      model->weight_bytes / 1e9);
+  return hr__build_note(builder,
+                        "service '%.60s': kv_tokens %.0f: 90 %% of the memory of %" PRIu32
+                        " x %s without the weights of %s (%.1f GB) and 4 GB",
+                        service->name, service->limits.kv_tokens, service->tensor_parallel, device.name, model->name,
+                        model->weight_bytes / 1e9);
 }
 
 /* ---- The engine ------------------------------------------------------------------------------------------ */
@@ -372,10 +373,8 @@ static enum hr_status note_unused(struct hr__builder *builder, const cJSON *engi
     if (hr__has(engine, used_by[i].name) && !(used_by[i].engines >> service->engine & 1))
       used += (size_t)snprintf(list + used, sizeof list - used, "%s'%s'", used ? ", " : "", used_by[i].name);
   if (!used) return HR_OK;
-  const enum hr_status status =
-      hr_notes_add(&builder->scenario->notes, "service '%.60s': without effect with the engine '%s': %s", service->name,
-                   hr_service_engine_name(service->engine), list);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+  return hr__build_note(builder, "service '%.60s': without effect with the engine '%s': %s", service->name,
+                        hr_service_engine_name(service->engine), list);
 }
 
 /* ---- Memory ----------------------------------------------------------------------------------------- */
@@ -420,11 +419,10 @@ static enum hr_status check_transfer(struct hr__builder *builder, const cJSON *e
   if (link->gb_per_s > 0 && link->kv_bytes_per_token <= 0)
     return hr__build_fail(builder, hr__get(engine, "transfer"), "'gb_per_s' needs 'kv_bytes_per_token'");
   if (link->gb_per_s > 0 || link->kv_bytes_per_token <= 0 || service->engine != HR_SERVICE_DISAGGREGATED) return HR_OK;
-  const enum hr_status status = hr_notes_add(
-      &builder->scenario->notes,
+  return hr__build_note(
+      builder,
       "service '%.60s': 'transfer.kv_bytes_per_token' has no effect without 'gb_per_s'; the bytes take no time",
       service->name);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
 /* ---- Batches ---------------------------------------------------------------------------------------- */
@@ -567,12 +565,11 @@ static enum hr_status check_parallel(struct hr__builder *builder, const cJSON *e
                                                       service->gpus, found));
   }
   if (service->model) return HR_OK;
-  const enum hr_status status =
-      hr_notes_add(&builder->scenario->notes,
-                   "service '%.60s': 'tensor_parallel' has no effect without 'model'; times and memory are those of "
-                   "the replica",
-                   service->name);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+  return hr__build_note(
+      builder,
+      "service '%.60s': 'tensor_parallel' has no effect without 'model'; times and memory are those of "
+      "the replica",
+      service->name);
 }
 
 enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {

@@ -246,8 +246,7 @@ static enum hr_status build_process(struct hr__builder *builder, const struct hr
                                     bool is_group, struct hr_fault_process *process, bool *none) {
   const bool is_elastic = hr_market_is_elastic(draft->pool.market.market);
   process->bad_factor = 1;
-  enum hr_status status = hr__read(
-      builder, entry, hr__table_of(&hr__scenario_keys, is_group ? "cluster.faults.groups" : "cluster.faults"), process);
+  enum hr_status status = hr__read_at(builder, entry, is_group ? "cluster.faults.groups" : "cluster.faults", process);
   if (status == HR_OK) status = build_recorded(builder, draft, entry, process);
   if (status == HR_OK) status = build_rate(builder, entry, is_group, process, none);
   if (status == HR_OK) status = check_classes(builder, entry, !is_elastic && !*none);
@@ -261,11 +260,6 @@ static enum hr_status build_process(struct hr__builder *builder, const struct hr
 }
 
 /* ---- The pool ---------------------------------------------------------------------------------------- */
-
-static const cJSON *faults_of(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
-  const cJSON *own = hr__get(draft->entry, "faults");
-  return own ? own : hr__get(hr__get(builder->source.file.tree, "cluster"), "faults");
-}
 
 /* Adds the process of failures that `entry` describes to the specification, unless it has no failures. */
 static enum hr_status add(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
@@ -320,14 +314,14 @@ static enum hr_status build_extras(struct hr__builder *builder, const struct hr_
     return hr__build_fail(builder, spares, "all %" PRIu32 " nodes of pool '%.60s' would be spares", draft->pool.nodes,
                           draft->pool.name);
   if (!slow) return HR_OK;
-  status = hr__read(builder, slow, hr__table_of(&hr__scenario_keys, "cluster.faults.slow"), &spec->slow);
+  status = hr__read_at(builder, slow, "cluster.faults.slow", &spec->slow);
   spec->slow.between = (struct hr_duration){HR_DURATION_EXPONENTIAL, 3600 * hr__number_of(slow, "between_h", 0), 0};
   spec->slow.length = (struct hr_duration){HR_DURATION_EXPONENTIAL, hr__number_of(slow, "length_s", 0), 0};
   return status;
 }
 
 enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  const cJSON *faults = faults_of(builder, draft), *groups = hr__get(faults, "groups");
+  const cJSON *faults = hr__inherited(builder, draft->entry, "faults"), *groups = hr__get(faults, "groups");
   if (!faults) return HR_OK;
   struct hr_fault_spec *spec = calloc(1, sizeof *spec);
   size_t count = 1 + (size_t)(groups ? cJSON_GetArraySize(groups) : 0);
@@ -380,8 +374,7 @@ static enum hr_status build_window(struct hr__builder *builder, const struct hr_
   static const char *const repeats[] = {"every_days", "every_weeks", NULL};
   const char *found;
   enum hr_status status = find_one(builder, entry, repeats, &found);
-  if (status == HR_OK)
-    status = hr__read(builder, entry, hr__table_of(&hr__scenario_keys, "cluster.maintenance"), window);
+  if (status == HR_OK) status = hr__read_at(builder, entry, "cluster.maintenance", window);
   if (status != HR_OK) return status;
   double days = hr__number_of(entry, "every_days", 7 * hr__number_of(entry, "every_weeks", 0));
   window->repeat_us = (int64_t)llround(days * DAY_S * (double)HR_SECOND_US);
@@ -414,8 +407,7 @@ static enum hr_status check_overlap(struct hr__builder *builder, const struct hr
 }
 
 enum hr_status hr__build_maintenance(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  const cJSON *own = hr__get(draft->entry, "maintenance"), *list = own;
-  if (!own) list = hr__get(hr__get(builder->source.file.tree, "cluster"), "maintenance");
+  const cJSON *own = hr__get(draft->entry, "maintenance"), *list = hr__inherited(builder, draft->entry, "maintenance");
   if (!list || !list->child) return HR_OK;
   bool is_elastic = hr_market_is_elastic(draft->pool.market.market);
   if (is_elastic && own)

@@ -170,12 +170,16 @@ static enum hr_status build_axis(struct hr__builder *builder, const cJSON *json,
   return hr__has(json, "values") ? build_values(builder, json, axis) : build_range(builder, json, axis);
 }
 
-static void finish_axis(struct hr_grid_axis *axis) {
-  for (uint32_t i = 0; i < axis->n_levels; i++) {
-    free(axis->levels[i].text);
-    hr__grid_texts_free(axis->levels[i].set, axis->levels[i].n_set);
+static void levels_free(struct hr_grid_level *levels, size_t count) {
+  for (size_t i = 0; levels && i < count; i++) {
+    free(levels[i].text);
+    hr__grid_texts_free(levels[i].set, levels[i].n_set);
   }
-  free(axis->levels);
+  free(levels);
+}
+
+static void finish_axis(struct hr_grid_axis *axis) {
+  levels_free(axis->levels, axis->n_levels);
   free(axis->name);
   free(axis->path);
 }
@@ -334,19 +338,6 @@ void hr_grid_destroy(struct hr_grid *grid) {
  * texts of constraints and objective are stored with their places, and checked when the plan is run (plan/search).
  */
 
-static void placed_finish(struct hr_placed_text *placed) {
-  free(placed->text);
-  free(placed->place);
-}
-
-static void levels_free(struct hr_grid_level *levels, size_t count) {
-  for (size_t i = 0; levels && i < count; i++) {
-    free(levels[i].text);
-    hr__grid_texts_free(levels[i].set, levels[i].n_set);
-  }
-  free(levels);
-}
-
 void hr_plan_spec_destroy(struct hr_plan_spec *spec) {
   if (!spec) return;
   for (uint32_t i = 0; i < spec->n_variables; i++) {
@@ -354,9 +345,9 @@ void hr_plan_spec_destroy(struct hr_plan_spec *spec) {
     free(spec->variables[i].pools);
   }
   levels_free(spec->baseline, spec->n_variables);
-  for (uint32_t i = 0; i < spec->n_constraints; i++) placed_finish(&spec->constraints[i]);
-  for (uint32_t i = 0; i < spec->n_terms; i++) placed_finish(&spec->objective[i].metric);
-  placed_finish(&spec->self);
+  for (uint32_t i = 0; i < spec->n_constraints; i++) hr__placed_finish(&spec->constraints[i]);
+  for (uint32_t i = 0; i < spec->n_terms; i++) hr__placed_finish(&spec->objective[i].metric);
+  hr__placed_finish(&spec->self);
   free(spec->variables);
   free(spec->constraints);
   free(spec->objective);
@@ -368,15 +359,10 @@ void hr_plan_spec_destroy(struct hr_plan_spec *spec) {
 static enum hr_status find_pool(struct hr__builder *builder, const cJSON *value, uint32_t *pool) {
   const char *name = value->valuestring;
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
-  const char **known = calloc(cluster->n_pools + 1, sizeof *known);
-  if (!known) return hr__build_no_memory(builder);
-  for (*pool = 0; *pool < cluster->n_pools; ++*pool) {
-    known[*pool] = cluster->pools[*pool].name;
-    if (strcmp(known[*pool], name) == 0) break;
-  }
-  const char *nearest = *pool < cluster->n_pools ? NULL : hr_nearest_word(name, known);
-  free(known);
-  if (*pool < cluster->n_pools) return HR_OK;
+  const char *nearest;
+  *pool = hr__pool_named(cluster, name, strlen(name));
+  if (*pool != HR_NONE) return HR_OK;
+  if (!hr__nearest_pool(cluster, name, &nearest)) return hr__build_no_memory(builder);
   return hr__build_fail(builder, value, "unknown pool '%.60s'%s%.60s%s", name, nearest ? "; did you mean '" : "",
                         nearest ? nearest : "", nearest ? "'?" : "");
 }
@@ -598,7 +584,7 @@ enum hr_status hr__build_plan(struct hr__builder *builder) {
   struct hr_plan_spec *spec = calloc(1, sizeof *spec);
   if (!spec) return hr__build_no_memory(builder);
   builder->scenario->plan = spec;
-  enum hr_status status = hr__read(builder, plan, hr__table_of(&hr__scenario_keys, "plan"), spec);
+  enum hr_status status = hr__read_at(builder, plan, "plan", spec);
   if (status == HR_OK) status = hr__build_placed(builder, plan, "plan", &spec->self);
   if (status == HR_OK) status = build_variables(builder, plan, spec);
   if (status == HR_OK) status = build_objective(builder, plan, spec);

@@ -340,21 +340,15 @@ static enum hr_status nearest_pool(const struct speed_builder *self, const char 
   *nearest = NULL;
   enum hr_status status = hr_catalog_gpu(self->builder->catalog, word, &type, &inner);
   if (status != HR_BAD_INPUT) return status;
-  const char **names = calloc((size_t)cluster->n_pools + 1, sizeof *names);
-  if (!names) return HR_NO_MEMORY;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) names[i] = cluster->pools[i].name;
-  *nearest = hr_nearest_word(word, names);
-  free(names);
-  return HR_OK;
+  return hr__nearest_pool(cluster, word, nearest) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status warn_misspelt_pool(struct speed_builder *self, const struct speed_figure *figure) {
   const char *nearest = NULL;
   enum hr_status status = figure->line ? HR_OK : nearest_pool(self, figure->gpu, &nearest);
   if (!nearest) return status;
-  return hr_notes_add(&self->builder->scenario->notes,
-                      "warning: models, '%.60s': there is no pool '%.60s'; did you mean '%.60s'?", figure->model,
-                      figure->gpu, nearest);
+  return hr__build_note(self->builder, "warning: models, '%.60s': there is no pool '%.60s'; did you mean '%.60s'?",
+                        figure->model, figure->gpu, nearest);
 }
 
 /* Checks the GPU types of the figures of the scenario and of a CSV file. Adds a warning for a type that no pool has and
@@ -444,13 +438,11 @@ static enum hr_status make_default(struct speed_builder *self) {
       used += (size_t)snprintf(words + used, sizeof words - used, "%s%s %.4g", i ? ", " : "", cluster->pools[i].gpu,
                                tflops / reference);
   }
-  if (status == HR_OK &&
-      hr_notes_add(&self->builder->scenario->notes,
-                   "models: speeds without a figure are assumed to be the ratio of the catalogue's dense "
-                   "FP16 TFLOPS (fp16_tflops) to that of %s: %s",
-                   self->reference, words) != HR_OK)
-    return hr__build_no_memory(self->builder);
-  return status;
+  if (status != HR_OK) return status;
+  return hr__build_note(self->builder,
+                        "models: speeds without a figure are assumed to be the ratio of the catalogue's dense "
+                        "FP16 TFLOPS (fp16_tflops) to that of %s: %s",
+                        self->reference, words);
 }
 
 static const struct speed_figure *figure_of(const struct speed_figure *first, size_t count, const char *gpu) {
@@ -580,16 +572,13 @@ static enum hr_status note_equal_speeds(struct hr__builder *builder) {
   if (count_types(&builder->scenario->cluster) < 2) return HR_OK;
   enum hr_status status = hr__open_catalog(builder);
   if (status != HR_OK) return status;
-  status = list_speeds(builder, words, sizeof words)
-               ? hr_notes_add(&builder->scenario->notes,
-                              "a job takes as long on every GPU type, because the scenario has no 'models'; add "
-                              "\"models\": \"catalogue\" (--set models=catalogue) for the catalogue's relative "
-                              "speeds: %s",
-                              words)
-               : hr_notes_add(&builder->scenario->notes,
-                              "a job takes as long on every GPU type, because the scenario has no 'models', the "
-                              "speeds of models by GPU type");
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+  if (!list_speeds(builder, words, sizeof words))
+    return hr__build_note(builder, "a job takes as long on every GPU type, because the scenario has no 'models', the "
+                                   "speeds of models by GPU type");
+  return hr__build_note(builder,
+                        "a job takes as long on every GPU type, because the scenario has no 'models'; add "
+                        "\"models\": \"catalogue\" (--set models=catalogue) for the catalogue's relative speeds: %s",
+                        words);
 }
 
 enum hr_status hr__build_models(struct hr__builder *builder) {

@@ -221,7 +221,7 @@ static enum hr_status build_parameters(struct hr__builder *builder, const cJSON 
   struct hr_spot_spec *spec = &draft->pool.market.spot;
   enum hr_status status = hr__check_duration(builder, hr__get(spot, "up"));
   if (status == HR_OK) status = hr__check_duration(builder, hr__get(spot, "down"));
-  if (status == HR_OK) status = hr__read(builder, spot, hr__table_of(&hr__scenario_keys, "cluster.pools.spot"), spec);
+  if (status == HR_OK) status = hr__read_at(builder, spot, "cluster.pools.spot", spec);
   if (hr__has(spot, "monthly_interruption"))
     spec->rate_per_h = -log1p(-hr__number_of(spot, "monthly_interruption", 0)) / HOURS_PER_MONTH;
   spec->batch_mean = hr__number_of(spot, "batch_mean", fmax(spec->batch_mean, 1));
@@ -295,7 +295,7 @@ enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_dra
 
 static enum hr_status check_pool_bounds(struct hr__builder *builder, const cJSON *cluster) {
   const struct hr_cluster_spec *spec = &builder->scenario->cluster;
-  const cJSON *entry = hr__get(cluster, "pools") ? hr__get(cluster, "pools")->child : NULL;
+  const cJSON *entry = hr__first(cluster, "pools");
   bool any = false;
   for (uint32_t i = 0; i < spec->n_pools && entry; i++, entry = entry->next) {
     any = any || hr_market_is_elastic(spec->pools[i].market.market);
@@ -344,7 +344,7 @@ static enum hr_status bind_node_pool(struct hr__builder *builder, const cJSON *j
                                      uint32_t number) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   struct hr_node_pool *self = &spec->node_pools[number];
-  const cJSON *entry = hr__get(json, "pools") ? hr__get(json, "pools")->child : NULL;
+  const cJSON *entry = hr__first(json, "pools");
   if (!entry && spec->n_node_pools > 1)
     return hr__build_fail(builder, json, "with several node pools, each one needs 'pools'");
   for (uint32_t i = 0; i < cluster->n_pools && !entry; i++)

@@ -121,8 +121,7 @@ static enum hr_status add_entry(struct hr__builder *builder, const struct hr__po
   *capital = (struct hr_capital){
       .life_years = nodes->life_years, .maintenance_share = nodes->maintenance_share, .tax_share = nodes->tax_share};
   enum hr_status status = check_price(builder, entry);
-  if (status == HR_OK)
-    status = hr__read(builder, entry, hr__table_of(&hr__scenario_keys, "cluster.pools.owned.capital"), capital);
+  if (status == HR_OK) status = hr__read_at(builder, entry, "cluster.pools.owned.capital", capital);
   if (hr__has(entry, "usd_per_gpu")) capital->usd = capital->usd_per_gpu * draft->pool.gpus_per_node;
   if (hr__has(entry, "usd_per_kw")) capital->usd = capital->usd_per_kw * owned->power_kw;
   return status;
@@ -153,8 +152,7 @@ static enum hr_status build_capital(struct hr__builder *builder, const struct hr
 
 static bool needs_power(const cJSON *json) {
   bool is_needed = hr__has(json, "usd_per_kwh") || hr__has(json, "colocation_usd_per_kw_month");
-  const cJSON *list = hr__get(json, "capital");
-  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
+  for (const cJSON *entry = hr__first(json, "capital"); entry; entry = entry->next)
     is_needed = is_needed || hr__has(entry, "usd_per_kw");
   return is_needed;
 }
@@ -215,21 +213,15 @@ void hr_ownership_destroy(struct hr_ownership *owned) {
 
 /* ---- Cost of ownership: tco ------------------------------------------------------------------------- */
 
-static const struct hr_pool_spec *find_pool(const struct hr_cluster_spec *cluster, const char *name) {
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (cluster->pools[i].name && strcmp(cluster->pools[i].name, name) == 0) return &cluster->pools[i];
-  return NULL;
-}
-
 static enum hr_status check_option_pools(const struct hr__builder *builder, const cJSON *entry) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const cJSON *name;
   cJSON_ArrayForEach(name, hr__get(entry, "pools")) {
-    const struct hr_pool_spec *pool = find_pool(cluster, name->valuestring);
-    if (!pool)
+    const uint32_t pool = hr__pool_named(cluster, name->valuestring, strlen(name->valuestring));
+    if (pool == HR_NONE)
       return hr__build_fail(builder, name, "no pool is named '%.60s'; a name of 'cluster.pools' is expected",
                             name->valuestring);
-    if (pool->market.market == HR_MARKET_NONE)
+    if (cluster->pools[pool].market.market == HR_MARKET_NONE)
       return hr__build_fail(builder, name, "pool '%.60s' has no price; it needs a 'market' and its price",
                             name->valuestring);
     for (const cJSON *before = hr__get(entry, "pools")->child; before != name; before = before->next)
@@ -241,9 +233,8 @@ static enum hr_status check_option_pools(const struct hr__builder *builder, cons
 
 static enum hr_status check_options(const struct hr__builder *builder, const cJSON *json,
                                     const struct hr_tco_spec *spec) {
-  const cJSON *list = hr__get(json, "options");
   uint32_t index = 0;
-  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next, index++) {
+  for (const cJSON *entry = hr__first(json, "options"); entry; entry = entry->next, index++) {
     for (uint32_t i = 0; i < index; i++)
       if (strcmp(spec->options[i].name, spec->options[index].name) == 0)
         return hr__build_fail_at(builder, entry, "name", "duplicate option '%.60s'; keep one",
@@ -272,10 +263,9 @@ static enum hr_status use_energy_prices(struct hr__builder *builder) {
     const struct hr_series *price = pool->electricity ? pool->electricity->price : NULL;
     if (!owned || !price || owned->usd_per_kwh > 0 || owned->is_colocated || owned->power_kw <= 0) continue;
     owned->usd_per_kwh = mean_usd(price);
-    if (hr_notes_add(&scenario->notes,
-                     "pool '%.60s': for 'tco', energy costs %.4g $ per kWh, the mean of 'energy_price'", pool->name,
-                     owned->usd_per_kwh) != HR_OK)
-      return hr__build_no_memory(builder);
+    if (hr__build_note(builder, "pool '%.60s': for 'tco', energy costs %.4g $ per kWh, the mean of 'energy_price'",
+                       pool->name, owned->usd_per_kwh) != HR_OK)
+      return HR_NO_MEMORY;
   }
   return HR_OK;
 }

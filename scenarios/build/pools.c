@@ -310,7 +310,7 @@ static enum hr_status add_own_rows(struct hr__builder *builder, const cJSON *lis
   struct hr_network_speeds *speeds = builder->scenario->network_speeds;
   for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next) {
     struct hr_network_speed *row = &speeds->rows[speeds->n_rows++];
-    enum hr_status status = hr__read(builder, entry, hr__table_of(&hr__scenario_keys, "network_speeds"), row);
+    enum hr_status status = hr__read_at(builder, entry, "network_speeds", row);
     if (status != HR_OK) return status;
     if (is_duplicate(speeds))
       return hr__build_fail(builder, entry, "duplicate speed of '%.60s' on %u GPUs over %s; keep one", row->model,
@@ -369,10 +369,8 @@ enum hr_status hr__build_network_speeds(struct hr__builder *builder) {
   enum hr_status status = HR_OK;
   if (list || is_used) status = make(builder, list);
   if (status == HR_OK && list && !is_used)
-    status = hr_notes_add(&builder->scenario->notes,
-                          "warning: 'network_speeds' has no effect: no pool has a 'network' in its 'topology'") == HR_OK
-                 ? HR_OK
-                 : hr__build_no_memory(builder);
+    status =
+        hr__build_note(builder, "warning: 'network_speeds' has no effect: no pool has a 'network' in its 'topology'");
   return status;
 }
 
@@ -394,7 +392,7 @@ static bool is_listed(const struct hr_scaling_table *table, const struct hr_scal
 static enum hr_status read_scaling(struct hr__builder *builder, const cJSON *list, struct hr_scaling_table *table) {
   for (const cJSON *entry = list->child; entry; entry = entry->next) {
     struct hr_scaling_row *row = &table->rows[table->n_rows++];
-    enum hr_status status = hr__read(builder, entry, hr__table_of(&hr__scenario_keys, "scaling"), row);
+    enum hr_status status = hr__read_at(builder, entry, "scaling", row);
     if (status != HR_OK) return status;
     if (strcmp(row->model, "*") == 0) {
       free(row->model);
@@ -488,12 +486,6 @@ static void place(struct order *order, uint32_t pool, uint32_t count) {
     order->place_of[order->next[pool]++] = order->n_placed++;
 }
 
-static uint32_t pool_of(const struct hr_cluster_spec *cluster, const char *name, size_t length) {
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (strlen(cluster->pools[i].name) == length && strncmp(cluster->pools[i].name, name, length) == 0) return i;
-  return HR_NONE;
-}
-
 /* Returns the value of a decimal number from 1 to HR_MAX_NODES; 0 for any other text. */
 static uint32_t count_of(const char *digits) {
   uint32_t count = 0;
@@ -510,9 +502,9 @@ static uint32_t count_of(const char *digits) {
 static enum hr_status place_run(struct hr__builder *builder, struct order *order, const cJSON *value) {
   const char *run = value->valuestring;
   const char *star = strrchr(run, '*');
-  uint32_t pool = pool_of(order->cluster, run, strlen(run)), count = 1;
+  uint32_t pool = hr__pool_named(order->cluster, run, strlen(run)), count = 1;
   if (pool == HR_NONE && star) {
-    pool = pool_of(order->cluster, run, (size_t)(star - run));
+    pool = hr__pool_named(order->cluster, run, (size_t)(star - run));
     count = count_of(star + 1);
   }
   if (pool == HR_NONE || count == 0)
@@ -546,11 +538,8 @@ static enum hr_status check_name(struct hr__builder *builder, const cJSON *entry
   if (name[0] == '(')
     return hr__build_fail_at(builder, entry, "name",
                              "the name of a pool must not begin with '(', which marks summary rows of reports");
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (strcmp(cluster->pools[i].name, name) == 0)
-      return hr__build_fail_at(builder, entry, "name", "duplicate pool '%.60s'; each pool needs a name of its own",
-                               name);
-  return HR_OK;
+  if (hr__pool_named(cluster, name, strlen(name)) == HR_NONE) return HR_OK;
+  return hr__build_fail_at(builder, entry, "name", "duplicate pool '%.60s'; each pool needs a name of its own", name);
 }
 
 static enum hr_status missing_shape(const struct hr__builder *builder, const cJSON *entry, const char *name) {
@@ -754,9 +743,9 @@ static enum hr_status check_totals(struct hr__builder *builder) {
     nodes += cluster->pools[i].nodes;
     gpus += (uint64_t)cluster->pools[i].nodes * cluster->pools[i].gpus_per_node;
   }
-  if (nodes == 0 && hr_notes_add(&builder->scenario->notes, "warning: no pool has a node; every job that requests GPUs "
-                                                            "is rejected") != HR_OK)
-    return hr__build_no_memory(builder);
+  if (nodes == 0 && hr__build_note(builder, "warning: no pool has a node; every job that requests GPUs "
+                                            "is rejected") != HR_OK)
+    return HR_NO_MEMORY;
   if (nodes <= HR_MAX_NODES && gpus <= HR_MAX_GPUS) {
     enum hr_status status = check_sharing(builder);
     return status == HR_OK ? check_cpus(builder) : status;
@@ -776,9 +765,9 @@ static enum hr_status note_unpriced(struct hr__builder *builder) {
   for (uint32_t i = 0; i < cluster->n_pools && any; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
     if (pool->nodes == 0 || pool->market.market != HR_MARKET_NONE) continue;
-    if (hr_notes_add(&builder->scenario->notes, "pool '%.60s' has no 'market' and no price; costs do not contain it",
-                     pool->name) != HR_OK)
-      return hr__build_no_memory(builder);
+    if (hr__build_note(builder, "pool '%.60s' has no 'market' and no price; costs do not contain it", pool->name) !=
+        HR_OK)
+      return HR_NO_MEMORY;
   }
   return HR_OK;
 }

@@ -304,12 +304,10 @@ static enum hr_status note_share(const struct subject *of) {
   for (uint32_t i = 0; i < of->cluster->n_pools; i++) {
     const struct hr_pool_spec *pool = &of->cluster->pools[i];
     if (pool->sharing != HR_SHARING_WHOLE || !pool->nodes) continue;
-    if (hr_notes_add(&of->builder->scenario->notes,
-                     "service '%.60s': a replica requests a fraction of a GPU ('gpu_milli' %" PRIu32
-                     "): pools that share GPUs allocate the fraction, others, such as '%.60s', a whole GPU",
-                     service->name, (uint32_t)service->gpu_milli, pool->name) != HR_OK)
-      return hr__build_no_memory(of->builder);
-    return HR_OK;
+    return hr__build_note(of->builder,
+                          "service '%.60s': a replica requests a fraction of a GPU ('gpu_milli' %" PRIu32
+                          "): pools that share GPUs allocate the fraction, others, such as '%.60s', a whole GPU",
+                          service->name, (uint32_t)service->gpu_milli, pool->name);
   }
   return HR_OK;
 }
@@ -339,11 +337,10 @@ static enum hr_status note_names(const struct subject *of, const struct hr_scena
     if (status == HR_OK) status = find_reason(of->builder, scenario, &one, &reason);
     if (status != HR_OK || reason != list->reason) continue;
     const char *nearest = list_names(of->cluster, list->name_of, name, listed);
-    if (hr_notes_add(&of->builder->scenario->notes,
-                     "service '%.60s': no pool for its replicas has the %s '%.60s' of '%s'%s%.60s%s (%ss: %s)",
-                     of->service->name, list->noun, name, list->key, nearest ? "; did you mean '" : "",
-                     nearest ? nearest : "", nearest ? "'?" : "", list->noun, listed) != HR_OK)
-      status = hr__build_no_memory(of->builder);
+    status = hr__build_note(of->builder,
+                            "service '%.60s': no pool for its replicas has the %s '%.60s' of '%s'%s%.60s%s (%ss: %s)",
+                            of->service->name, list->noun, name, list->key, nearest ? "; did you mean '" : "",
+                            nearest ? nearest : "", nearest ? "'?" : "", list->noun, listed);
   }
   free(copy);
   return status;
@@ -393,27 +390,24 @@ static enum hr_status find_room(const struct hr__builder *builder, const struct 
    In all other cases it is an error. */
 static enum hr_status refuse_half(const struct subject *of) {
   const struct hr__builder *builder = of->builder;
-  struct hr_notes *notes = &builder->scenario->notes;
   const struct hr_service *service = of->service;
   const bool is_planned = hr__get(builder->source.file.tree, "plan") != NULL && !builder->is_candidate;
   static const char words[] = "the GPUs suffice for one replica, but a request of the engine 'disaggregated' needs one "
                               "for its prompt and one that decodes, so none can complete; add nodes";
   if (service->autoscale.policy == HR_AUTOSCALE_FIXED && !is_planned)
     return hr__build_fail(builder, hr__get(of->replica, "engine"), "%s", words);
-  const enum hr_status status = hr_notes_add(notes, "warning: service '%.60s': %s", service->name, words);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+  return hr__build_note(builder, "warning: service '%.60s': %s", service->name, words);
 }
 
 /* Adds a note if a replica needs several nodes in the pool `small`. NULL: no pool holds a replica in this way. */
 static enum hr_status note_small(const struct subject *of, const struct hr_pool_spec *small) {
   const uint32_t gpus = of->service->gpus, per_node = small ? small->gpus_per_node : 0;
   if (!per_node) return HR_OK;
-  const enum hr_status status = hr_notes_add(
-      &of->builder->scenario->notes,
+  return hr__build_note(
+      of->builder,
       "service '%.60s': a replica of %" PRIu32 " GPUs spans %" PRIu32 " nodes in the pool '%.60s', which has %" PRIu32
       " GPU%s per node; it is assumed to be as fast as on one node",
       of->service->name, gpus, (gpus + per_node - 1) / per_node, small->name, per_node, per_node == 1 ? "" : "s");
-  return status == HR_OK ? HR_OK : hr__build_no_memory(of->builder);
 }
 
 /* Adds a note if some replicas never start because the pools hold fewer. If the number of replicas is fixed and the
@@ -442,8 +436,7 @@ static enum hr_status note_waiting(const struct subject *of, const struct hr_sce
   if (is_fixed && builder->is_candidate)
     return hr__build_fail_at(builder, hr__get(of->entry, "autoscale"), "replicas", "service '%.60s': %s", service->name,
                              words);
-  status = hr_notes_add(&builder->scenario->notes, "service '%.60s': %s", service->name, words);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+  return hr__build_note(builder, "service '%.60s': %s", service->name, words);
 }
 
 /* ---- Services --------------------------------------------------------------------------------------- */
@@ -520,10 +513,10 @@ enum hr_status hr__note_other_gpus(struct hr__builder *builder, const struct hr_
   for (uint32_t i = 0; i < scenario->cluster.n_pools && first != HR_NONE; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
     if (pool->nodes > 0 && strcmp(pool->gpu, scenario->cluster.pools[first].gpu) != 0 && can_hold(scenario, service, i))
-      return hr_notes_add(&builder->scenario->notes,
-                          "service '%.60s': its replicas are as fast on %.60s as on %.60s, with the same memory for "
-                          "tokens; set 'replica.gpu_type', and have a service for each type",
-                          service->name, pool->gpu, scenario->cluster.pools[first].gpu);
+      return hr__build_note(builder,
+                            "service '%.60s': its replicas are as fast on %.60s as on %.60s, with the same memory for "
+                            "tokens; set 'replica.gpu_type', and have a service for each type",
+                            service->name, pool->gpu, scenario->cluster.pools[first].gpu);
   }
   return HR_OK;
 }

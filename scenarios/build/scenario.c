@@ -172,7 +172,7 @@ static enum hr_status build_replications(struct hr__builder *builder) {
   struct hr_replication_spec *spec = &builder->scenario->replications;
   const cJSON *json = hr__get(builder->source.file.tree, "replications");
   hr_workload_spec_init(&spec->workload);
-  enum hr_status status = hr__read(builder, json, hr__table_of(&hr__scenario_keys, "replications"), spec);
+  enum hr_status status = hr__read_at(builder, json, "replications", spec);
   if (status == HR_OK && spec->metric.text) return check_precision(builder, json, spec);
   if (status == HR_OK && hr__has(json, "relative"))
     status = hr__build_fail_at(builder, json, "relative", "'relative' needs 'metric', the metric to which it applies");
@@ -188,7 +188,7 @@ static enum hr_status build_alerts(struct hr__builder *builder) {
   hr_alert_rules_init(rules);
   for (unsigned i = 0; i < HR_N_CLASSES; i++)
     rules->waiting_us[i] = hr__span_of(hr__get(alerts, "queue_time"), "above_s", rules->waiting_us[i]);
-  return alerts ? hr__read(builder, alerts, hr__table_of(&hr__scenario_keys, "alerts"), rules) : HR_OK;
+  return alerts ? hr__read_at(builder, alerts, "alerts", rules) : HR_OK;
 }
 
 /* ---- Trace ------------------------------------------------------------------------------------------ */
@@ -230,7 +230,7 @@ static enum hr_status build_rules(struct hr__builder *builder, const cJSON *trac
 static enum hr_status build_trace(struct hr__builder *builder) {
   const cJSON *trace = hr__get(builder->source.file.tree, "trace"), *column;
   struct hr_error inner;
-  enum hr_status status = hr__read(builder, trace, hr__table_of(&hr__scenario_keys, "trace"), builder->scenario);
+  enum hr_status status = hr__read_at(builder, trace, "trace", builder->scenario);
   if (status == HR_OK) status = check_format(builder, trace);
   cJSON_ArrayForEach(column, hr__get(trace, "columns")) {
     if (status != HR_OK) return status;
@@ -258,15 +258,10 @@ static enum hr_status unknown_param(struct hr__builder *builder, const cJSON *me
 
 /* Adds a note that a value of `member` selects another policy than the one that the scenario names. */
 static enum hr_status note_other_policy(struct hr__builder *builder, const cJSON *member) {
-  struct hr_placed_text old = {0};
-  enum hr_status status = hr__build_placed(builder, member, "", &old);
-  if (status == HR_OK)
-    status = hr_notes_add(&builder->scenario->notes,
-                          "%sthis value of '%s' belongs to the policy '%s' now; the old name still works", old.place,
-                          member->string, builder->scenario->policy.ops->name);
-  free(old.text);
-  free(old.place);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+  struct hr_error place;
+  hr__source_fail(&builder->source, member, false, &place, "%s", "");
+  return hr__build_note(builder, "%sthis value of '%s' belongs to the policy '%s' now; the old name still works",
+                        place.text, member->string, builder->scenario->policy.ops->name);
 }
 
 static enum hr_status set_param(struct hr__builder *builder, const cJSON *member) {
@@ -364,7 +359,7 @@ static enum hr_status check_placement(struct hr__builder *builder) {
 
 /* Checks that the section `slurm` exists if the policy `slurm` has priority=multifactor. This section has the weights
    of the factors. */
-static enum hr_status check_weights(const struct hr__builder *builder) {
+static enum hr_status check_weights(struct hr__builder *builder) {
   const cJSON *policy = hr__get(builder->source.file.tree, "policy"), *priority = hr__get(policy, "priority");
   const struct hr_scenario *scenario = builder->scenario;
   if (scenario->policy.library || strcmp(scenario->policy.ops->name, "slurm") != 0) return HR_OK;
@@ -382,9 +377,7 @@ static enum hr_status warn_reclaim(struct hr__builder *builder) {
   for (size_t i = 0; i < policy->n_params && !policy->library && !scenario->quotas; i++) {
     if (strcmp(policy->ops->params[i].key, "preemption") != 0) continue;
     if (strcmp(hr_policy_choice_text(policy, i, buffer), "reclaim") != 0) continue;
-    if (hr_notes_add(&scenario->notes, "warning: preemption 'reclaim' has no effect: no 'quotas' guarantee GPUs") !=
-        HR_OK)
-      return hr__build_no_memory(builder);
+    return hr__build_note(builder, "warning: preemption 'reclaim' has no effect: no 'quotas' guarantee GPUs");
   }
   return HR_OK;
 }
@@ -392,7 +385,7 @@ static enum hr_status warn_reclaim(struct hr__builder *builder) {
 /* Adds a note if the policy pays for all elastic nodes all the time. Users do not expect to pay for on-demand nodes
    that no job uses. Policies with the parameter `market` get no note: they pay for all elastic nodes only if the user
    has set the parameter to "static". */
-static enum hr_status note_kept_nodes(const struct hr__builder *builder) {
+static enum hr_status note_kept_nodes(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const struct hr_policy_choice *policy = &builder->scenario->policy;
   bool any = false;
@@ -400,21 +393,13 @@ static enum hr_status note_kept_nodes(const struct hr__builder *builder) {
     any |= cluster->pools[i].nodes > 0 && hr_market_is_elastic(cluster->pools[i].market.market);
   if (!any || hr_policy_choice_has(policy, "market") || hr_policy_choice_elastic_use(policy) != HR_ELASTIC_ALWAYS)
     return HR_OK;
-  enum hr_status status = hr_notes_add(&builder->scenario->notes,
-                                       "policy '%s' keeps all on-demand and spot nodes, used or not, so they are paid "
-                                       "for all the time; the policy 'queue' releases idle nodes",
-                                       policy->ops->name);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+  return hr__build_note(builder,
+                        "policy '%s' keeps all on-demand and spot nodes, used or not, so they are paid "
+                        "for all the time; the policy 'queue' releases idle nodes",
+                        policy->ops->name);
 }
 
 /* ---- Loading ---------------------------------------------------------------------------------------- */
-
-/* Returns the name of a file without folder and suffix: "demo" for "scenarios/demo.json". The caller frees it. */
-static char *stem(const char *path) {
-  const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-  const char *dot = strrchr(base, '.');
-  return dot && dot != base ? strndup(base, (size_t)(dot - base)) : strdup(base);
-}
 
 /* Stores the values of the outermost keys that are neither objects nor lists, and the default name and description. */
 static enum hr_status build_head(struct hr__builder *builder) {
@@ -424,56 +409,49 @@ static enum hr_status build_head(struct hr__builder *builder) {
   enum hr_status status = hr__read_values(builder, tree, hr__scenario_keys.keys, scenario);
   if (status != HR_OK) return status;
   scenario->path = strdup(builder->source.path);
-  if (!scenario->name) scenario->name = stem(builder->source.path);
+  if (!scenario->name) scenario->name = hr__stem(builder->source.path);
   if (!scenario->description) scenario->description = strdup("");
   return scenario->path && scenario->name && scenario->description ? HR_OK : hr__build_no_memory(builder);
+}
+
+typedef enum hr_status build_section(struct hr__builder *builder);
+
+/* The sections in the order in which they are built. NULL ends each list. */
+static build_section *const head[] = {build_head,   build_trace,        hr__check_cluster_sections,
+                                      build_policy, hr__build_clusters, NULL};
+static build_section *const pools[] = {hr__build_cluster, check_placement, check_data_local, NULL};
+static build_section *const jobs[] = {hr__build_classes, hr__build_models, hr__build_network_speeds, hr__build_scaling,
+                                      NULL};
+static build_section *const queues[] = {hr__build_quotas, hr__build_systems, check_weights, NULL};
+static build_section *const rest[] = {hr__build_services, hr__build_data, build_alerts, build_replications,
+                                      hr__build_plan,     hr__build_tco,  NULL};
+static build_section *const policy_notes[] = {note_kept_nodes, warn_reclaim, NULL};
+
+/* Builds the sections of a list unless `status`, that of the sections before them, is an error. Returns the status. */
+static enum hr_status build_list(struct hr__builder *builder, build_section *const *sections, enum hr_status status) {
+  for (; *sections && status == HR_OK; sections++) status = (*sections)(builder);
+  return status;
 }
 
 static enum hr_status build(struct hr__builder *builder) {
   enum hr_status status = hr__source_override(&builder->source, builder->error);
   if (status == HR_OK)
     status = hr__source_validate(&builder->source, &hr__scenario_keys, "the scenario", builder->error);
-  if (status == HR_OK) status = build_head(builder);
-  if (status == HR_OK) status = build_trace(builder);
-  if (status == HR_OK) status = hr__check_cluster_sections(builder);
-  if (status == HR_OK) status = build_policy(builder);
-  if (status == HR_OK) status = hr__build_clusters(builder);
-  if (status == HR_OK && !builder->scenario->clusters) status = hr__build_cluster(builder);
-  if (status == HR_OK && !builder->scenario->clusters) status = check_placement(builder);
-  if (status == HR_OK && !builder->scenario->clusters) status = check_data_local(builder);
-  if (status == HR_OK) status = hr__build_classes(builder);
-  if (status == HR_OK) status = hr__build_models(builder);
-  if (status == HR_OK) status = hr__build_network_speeds(builder);
-  if (status == HR_OK) status = hr__build_scaling(builder);
+  status = build_list(builder, head, status);
+  const bool is_one = !builder->scenario->clusters;
+  if (is_one) status = build_list(builder, pools, status);
+  status = build_list(builder, jobs, status);
   if (status == HR_OK) status = hr__build_costs(builder);
-  if (status == HR_OK) status = hr__build_quotas(builder);
-  if (status == HR_OK) status = hr__build_systems(builder);
-  if (status == HR_OK) status = check_weights(builder);
-  if (status == HR_OK) status = hr__build_services(builder);
-  if (status == HR_OK) status = hr__build_data(builder);
-  if (status == HR_OK) status = build_alerts(builder);
-  if (status == HR_OK) status = build_replications(builder);
-  if (status == HR_OK) status = hr__build_plan(builder);
-  if (status == HR_OK) status = hr__build_tco(builder);
-  if (status != HR_OK || builder->scenario->clusters) return status;
-  status = note_kept_nodes(builder);
-  return status == HR_OK ? warn_reclaim(builder) : status;
+  status = build_list(builder, queues, status);
+  status = build_list(builder, rest, status);
+  return is_one ? build_list(builder, policy_notes, status) : status;
 }
 
 enum hr_status hr__build_part(struct hr__builder *builder) {
-  enum hr_status status = build_policy(builder);
-  if (status == HR_OK) status = hr__build_cluster(builder);
-  if (status == HR_OK) status = check_placement(builder);
-  if (status == HR_OK) status = check_data_local(builder);
-  if (status == HR_OK) status = hr__build_classes(builder);
-  if (status == HR_OK) status = hr__build_models(builder);
-  if (status == HR_OK) status = hr__build_network_speeds(builder);
-  if (status == HR_OK) status = hr__build_scaling(builder);
-  if (status == HR_OK) status = hr__build_quotas(builder);
-  if (status == HR_OK) status = hr__build_systems(builder);
-  if (status == HR_OK) status = check_weights(builder);
-  if (status == HR_OK) status = note_kept_nodes(builder);
-  return status == HR_OK ? warn_reclaim(builder) : status;
+  enum hr_status status = build_list(builder, pools, build_policy(builder));
+  status = build_list(builder, jobs, status);
+  status = build_list(builder, queues, status);
+  return build_list(builder, policy_notes, status);
 }
 
 enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,
@@ -555,8 +533,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   hr__electricity_destroy(scenario->electricity);
   hr__services_destroy(scenario->services);
   hr_policy_choice_finish(&scenario->policy);
-  free(scenario->replications.metric.text);
-  free(scenario->replications.metric.place);
+  hr__placed_finish(&scenario->replications.metric);
   hr_plan_spec_destroy(scenario->plan);
   hr_tco_spec_destroy(scenario->tco);
   hr_notes_finish(&scenario->notes);

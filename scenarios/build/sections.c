@@ -89,20 +89,14 @@ static enum hr_status build_topology(struct hr__builder *builder, const cJSON *c
 /* Adds a note that the key `within` has been renamed. The note begins with the place of `within` in the file. `waits`
    is true if the class also has the old key `within_wait_s`. */
 static enum hr_status note_old_within(struct hr__builder *builder, const cJSON *class_, bool waits) {
-  struct hr_placed_text old = {0};
-  const cJSON *within = hr__get(class_, "within");
-  enum hr_status status = hr__build_placed(builder, within, within->valuestring, &old);
-  if (status == HR_OK && waits)
-    status = hr_notes_add(&builder->scenario->notes,
+  struct hr_error place;
+  hr__source_fail(&builder->source, hr__get(class_, "within"), false, &place, "%s", "");
+  if (waits)
+    return hr__build_note(builder,
                           "%skeys 'within' and 'within_wait_s' are now 'topology.preferred' and 'topology.wait_s'; the "
                           "old names still work",
-                          old.place);
-  else if (status == HR_OK)
-    status = hr_notes_add(&builder->scenario->notes,
-                          "%skey 'within' is now 'topology.required'; the old name still works", old.place);
-  free(old.text);
-  free(old.place);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+                          place.text);
+  return hr__build_note(builder, "%skey 'within' is now 'topology.required'; the old name still works", place.text);
 }
 
 /* Reads the old keys `within` and `within_wait_s`. `within` alone means `topology.required`. With `within_wait_s`, it
@@ -140,7 +134,7 @@ enum hr_status hr__build_classes(struct hr__builder *builder) {
     unsigned index = 0; /* in hr__class_keys; 0: "default" */
     while (strcmp(hr__class_keys[index], class_->string) != 0) index++;
     struct hr_class_spec *spec = index ? &specs[index] : &fallback;
-    enum hr_status status = hr__read(builder, class_, hr__table_of(&hr__scenario_keys, "classes.default"), spec);
+    enum hr_status status = hr__read_at(builder, class_, "classes.default", spec);
     if (status == HR_OK) status = build_class(builder, class_, spec);
     if (status != HR_OK) return status;
   }
@@ -157,14 +151,11 @@ enum hr_status hr__build_classes(struct hr__builder *builder) {
  * hr__read() stores all values. Only names are checked here: those of tenants, pools and GPU types.
  */
 
-static enum hr_status check_budgets(struct hr__builder *builder, const cJSON *list, const struct hr_cost_spec *spec) {
-  size_t i = 0;
-  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next, i++)
-    for (size_t k = 0; k < i; k++)
-      if (strcmp(spec->budgets[i].tenant, spec->budgets[k].tenant) == 0)
-        return hr__build_fail_at(builder, entry, "tenant", "duplicate budget for '%.60s'; keep one",
-                                 spec->budgets[i].tenant);
-  return HR_OK;
+static enum hr_status check_budgets(struct hr__builder *builder, const cJSON *list) {
+  const cJSON *entry = hr__repeated(list, "tenant");
+  if (!entry) return HR_OK;
+  return hr__build_fail_at(builder, entry, "tenant", "duplicate budget for '%.60s'; keep one",
+                           hr__text_of(entry, "tenant", ""));
 }
 
 /* ---- Savings plans ---------------------------------------------------------------------------------- */
@@ -220,8 +211,8 @@ static enum hr_status check_plans(struct hr__builder *builder, const cJSON *list
 enum hr_status hr__build_costs(struct hr__builder *builder) {
   const cJSON *costs = hr__get(builder->source.file.tree, "costs");
   struct hr_cost_spec *spec = &builder->scenario->costs;
-  enum hr_status status = hr__read(builder, costs, hr__table_of(&hr__scenario_keys, "costs"), spec);
-  if (status == HR_OK) status = check_budgets(builder, hr__get(costs, "budgets"), spec);
+  enum hr_status status = hr__read_at(builder, costs, "costs", spec);
+  if (status == HR_OK) status = check_budgets(builder, hr__get(costs, "budgets"));
   return status == HR_OK ? check_plans(builder, hr__get(costs, "savings_plans")) : status;
 }
 
@@ -291,7 +282,7 @@ static enum hr_status check_lending(const struct quotas *quotas, const cJSON *ob
 static enum hr_status read_node(const struct quotas *quotas, const cJSON *object, struct hr_quota_node *node) {
   *node = (struct hr_quota_node){
       .parent = HR_NONE, .borrow_milli = HR_NO_LIMIT, .lend_milli = HR_NO_LIMIT, .max_milli = HR_NO_LIMIT};
-  enum hr_status status = hr__read(quotas->builder, object, hr__table_of(&hr__scenario_keys, "quotas.default"), node);
+  enum hr_status status = hr__read_at(quotas->builder, object, "quotas.default", node);
   if (status == HR_OK)
     status = read_share(quotas, object, "guaranteed_gpus", "guaranteed_share", &node->guaranteed_milli);
   if (status == HR_OK) status = read_share(quotas, object, "max_gpus", "max_share", &node->max_milli);
@@ -324,13 +315,11 @@ static enum hr_status find_cohort(const struct quotas *quotas, const cJSON *obje
 }
 
 static enum hr_status read_cohort_names(struct quotas *quotas, const cJSON *list) {
-  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next) {
-    const char *name = hr__text_of(entry, "name", "");
-    for (uint32_t i = 0; i < quotas->n_cohorts; i++)
-      if (strcmp(quotas->names[i], name) == 0)
-        return hr__build_fail_at(quotas->builder, entry, "name", "duplicate cohort '%.60s'; keep one", name);
-    quotas->names[quotas->n_cohorts++] = name;
-  }
+  const cJSON *entry = hr__repeated(list, "name");
+  if (entry)
+    return hr__build_fail_at(quotas->builder, entry, "name", "duplicate cohort '%.60s'; keep one",
+                             hr__text_of(entry, "name", ""));
+  cJSON_ArrayForEach(entry, list) quotas->names[quotas->n_cohorts++] = hr__text_of(entry, "name", "");
   return HR_OK;
 }
 
@@ -433,12 +422,10 @@ static enum hr_status check_cohort(const struct quotas *quotas, uint32_t index, 
 
 static enum hr_status note_sum(const struct quotas *quotas, uint64_t guaranteed_milli) {
   if (guaranteed_milli <= quotas->total_milli) return HR_OK;
-  enum hr_status status =
-      hr_notes_add(&quotas->builder->scenario->notes,
-                   "warning: quotas guarantee %.10g GPUs, but the cluster has %.10g; not all guarantees "
-                   "can be met at once",
-                   gpus(guaranteed_milli), gpus(quotas->total_milli));
-  return status == HR_OK ? HR_OK : hr__build_no_memory(quotas->builder);
+  return hr__build_note(quotas->builder,
+                        "warning: quotas guarantee %.10g GPUs, but the cluster has %.10g; not all guarantees "
+                        "can be met at once",
+                        gpus(guaranteed_milli), gpus(quotas->total_milli));
 }
 
 /* Checks each cohort: the sum of the guarantees in it must not exceed its maximum, and must not be below the GPUs that

@@ -129,18 +129,17 @@ static enum hr_status note_unused(struct hr__builder *builder, const cJSON *json
   const struct hr_autoscale *scale = &service->autoscale;
   enum hr_status status = HR_OK;
   if (service->slo.attainment > 0 && !has_goals(&service->slo))
-    status = hr_notes_add(&builder->scenario->notes,
-                          "service '%.60s': 'slo.attainment' has no effect without 'ttft_ms', 'tpot_ms' or 'e2e_ms'",
-                          service->name);
+    status = hr__build_note(builder,
+                            "service '%.60s': 'slo.attainment' has no effect without 'ttft_ms', 'tpot_ms' or 'e2e_ms'",
+                            service->name);
   if (status == HR_OK && hr__has(json, "idle_to_zero_s") && scale->min)
-    status = hr_notes_add(&builder->scenario->notes,
-                          "service '%.60s': 'idle_to_zero_s' has no effect, because 'min' is %" PRIu32, service->name,
-                          scale->min);
+    status = hr__build_note(builder, "service '%.60s': 'idle_to_zero_s' has no effect, because 'min' is %" PRIu32,
+                            service->name, scale->min);
   if (status == HR_OK && scale->up.select == NO_CHANGE && scale->down.select == NO_CHANGE)
-    status = hr_notes_add(&builder->scenario->notes,
-                          "service '%.60s': the number of replicas never changes, because both directions are disabled",
-                          service->name);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+    status = hr__build_note(
+        builder, "service '%.60s': the number of replicas never changes, because both directions are disabled",
+        service->name);
+  return status;
 }
 
 /* Completes and checks the autoscaler of a service. */
@@ -202,12 +201,11 @@ static enum hr_status check_mean(struct hr__builder *builder, const cJSON *objec
   unlimited.max = 0;
   const double mean = hr_token_law_mean(&unlimited);
   if (fabs(mean / law->mean - 1) <= 0.01) return HR_OK;
-  const enum hr_status status =
-      hr_notes_add(&builder->scenario->notes,
-                   "'%s': the mean of the drawn numbers is %.4g, not %.10g, because they are whole and at least 1; set "
-                   "'min' to confirm this",
-                   name, mean, law->mean);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+  return hr__build_note(
+      builder,
+      "'%s': the mean of the drawn numbers is %.4g, not %.10g, because they are whole and at least 1; set "
+      "'min' to confirm this",
+      name, mean, law->mean);
 }
 
 static enum hr_status check_tokens(struct hr__builder *builder, const cJSON *requests, const char *name,
@@ -465,9 +463,7 @@ static enum hr_status place_services(struct hr__builder *builder, const cJSON *l
 /* ---- Router and queue ------------------------------------------------------------------------------- */
 
 static bool has_pool(const struct hr_cluster_spec *cluster, const char *name) {
-  for (uint32_t p = 0; p < cluster->n_pools; p++)
-    if (strcmp(cluster->pools[p].name, name) == 0) return true;
-  return false;
+  return hr__pool_named(cluster, name, strlen(name)) != HR_NONE;
 }
 
 static bool has_gpu(const struct hr_cluster_spec *cluster, const char *name) {
@@ -658,12 +654,10 @@ static enum hr_status check_gpus_of(struct hr__builder *builder, const cJSON *li
         builder, hr__build_fail(builder, list, "the replicas need GPUs, but the cluster%s%.60s%s has none; add nodes",
                                 name ? " '" : "", name ? name : "", name ? "'" : ""));
   if (needed <= present || largest > present || shares_gpus(cluster)) return HR_OK;
-  if (hr_notes_add(&builder->scenario->notes,
-                   "the replicas of all services need %" PRIu64 " GPUs at once, but the cluster%s%.60s%s has %" PRIu64
-                   ": some wait until others end",
-                   needed, name ? " '" : "", name ? name : "", name ? "'" : "", present) != HR_OK)
-    return hr__build_no_memory(builder);
-  return HR_OK;
+  return hr__build_note(builder,
+                        "the replicas of all services need %" PRIu64
+                        " GPUs at once, but the cluster%s%.60s%s has %" PRIu64 ": some wait until others end",
+                        needed, name ? " '" : "", name ? name : "", name ? "'" : "", present);
 }
 
 static enum hr_status check_gpus(struct hr__builder *builder, const cJSON *list, const struct hr_services *all) {

@@ -46,16 +46,14 @@ static struct hr_placed_text placed_option(const char *option, const char *text,
   struct hr_placed_text placed = {.text = strndup(text, length), .place = malloc(bytes)};
   if (placed.place) snprintf(placed.place, bytes, "--%s %s: ", option, text);
   if (placed.text && placed.place) return placed;
-  free(placed.text);
-  free(placed.place);
+  hr__placed_finish(&placed);
   return (struct hr_placed_text){0};
 }
 
 enum hr_status hr_suite_add_goal(struct hr_suite *suite, const char *text, struct hr_error *error) {
   struct hr_placed_text goal = placed_option("goal", text, strlen(text));
   if (!goal.text || !HR__ARRAY_RESIZE(suite->goals, suite->n_goals + 1)) {
-    free(goal.text);
-    free(goal.place);
+    hr__placed_finish(&goal);
     return hr_fail(error, HR_NO_MEMORY, "out of memory");
   }
   suite->goals[suite->n_goals++] = goal;
@@ -115,18 +113,12 @@ static enum hr_status build_tolerances(struct hr__builder *builder, const cJSON 
 }
 
 static void goals_finish(struct hr_placed_text *goals, size_t count) {
-  for (size_t i = 0; goals && i < count; i++) {
-    free(goals[i].text);
-    free(goals[i].place);
-  }
+  for (size_t i = 0; goals && i < count; i++) hr__placed_finish(&goals[i]);
   free(goals);
 }
 
 static void tolerances_finish(struct hr_tolerances *tolerances) {
-  for (size_t i = 0; i < tolerances->count; i++) {
-    free(tolerances->at[i].metric.text);
-    free(tolerances->at[i].metric.place);
-  }
+  for (size_t i = 0; i < tolerances->count; i++) hr__placed_finish(&tolerances->at[i].metric);
   free(tolerances->at);
 }
 
@@ -155,12 +147,10 @@ static enum hr_status build_run(struct hr__builder *builder, const cJSON *json, 
   return status == HR_OK ? build_tolerances(builder, json, &run->tolerances) : status;
 }
 
-static enum hr_status check_policies(struct hr__builder *builder, const cJSON *json, const struct hr_suite_run *run) {
-  for (size_t i = 0; i < run->n_policies; i++)
-    for (size_t k = 0; k < i; k++)
-      if (strcmp(run->policies[i], run->policies[k]) == 0)
-        return hr__build_fail_at(builder, json, "policies", "duplicate policy '%.200s'; keep one", run->policies[i]);
-  return HR_OK;
+static enum hr_status check_policies(struct hr__builder *builder, const cJSON *json) {
+  const cJSON *policy = hr__repeated(hr__get(json, "policies"), NULL);
+  if (!policy) return HR_OK;
+  return hr__build_fail_at(builder, json, "policies", "duplicate policy '%.200s'; keep one", policy->valuestring);
 }
 
 static enum hr_status check_name(struct hr__builder *builder, const cJSON *json, const struct hr_suite *suite) {
@@ -168,7 +158,7 @@ static enum hr_status check_name(struct hr__builder *builder, const cJSON *json,
   for (const struct hr_suite_run *run = suite->runs; run < last; run++)
     if (strcmp(run->name, last->name) == 0)
       return hr__build_fail_at(builder, json, "name", "duplicate run '%.200s'; use another name", last->name);
-  return check_policies(builder, json, last);
+  return check_policies(builder, json);
 }
 
 static enum hr_status build_runs(struct hr__builder *builder, struct hr_suite *suite) {
@@ -244,15 +234,9 @@ enum hr_status hr_suite_recognise(const char *path, bool *is_suite, struct hr_er
   return HR_OK;
 }
 
-/* Returns the name of a file without folder and suffix: "demo" for "scenarios/demo.json". The caller frees it. */
-static char *name_of(const char *path) {
-  const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
-  return strndup(base, dot && dot != base ? (size_t)(dot - base) : strlen(base));
-}
-
 static bool fill_run(struct hr_suite_run *run, const char *path, const char *trace, const char *const *overrides,
                      size_t n_overrides) {
-  run->name = name_of(path);
+  run->name = hr__stem(path);
   run->scenario = strdup(path);
   run->trace = trace ? strdup(trace) : NULL;
   run->set = calloc(n_overrides + 1, sizeof *run->set);
@@ -357,8 +341,7 @@ static bool build_metrics(const cJSON *json, struct hr_baseline_run *run) {
   run->metrics = calloc(count_metrics(json) + 1, sizeof *run->metrics);
   bool whole = run->metrics && add_metrics(hr__get(json, parts[HR_METRIC_OF_RUN]), HR_METRIC_OF_RUN, NULL, run);
   for (size_t of = HR_METRIC_OF_RUN + 1; of < HR_N_METRIC_OF && whole; of++)
-    for (const cJSON *group = hr__get(json, parts[of]) ? hr__get(json, parts[of])->child : NULL; group && whole;
-         group = group->next)
+    for (const cJSON *group = hr__first(json, parts[of]); group && whole; group = group->next)
       whole = add_metrics(group, (enum hr_metric_of)of, group->string, run);
   return whole;
 }

@@ -238,15 +238,14 @@ static const char *text_of(const struct hr__table_column *column, const unsigned
   return text;
 }
 
-static uint64_t word_of(const struct hr__table_column *column, const unsigned char *row) {
-  unsigned word;
-  memcpy(&word, row + column->offset, sizeof word);
-  return word;
+static bool is_text(const struct hr__table_column *column) {
+  return column->cell != HR__CELL_WORD && column->cell != HR__CELL_NUMBER;
 }
 
-static uint64_t number_of(const struct hr__table_column *column, const unsigned char *row) {
-  uint64_t bits;
-  memcpy(&bits, row + column->offset, sizeof bits);
+/* Returns the bytes of a word or a number. */
+static uint64_t bits_of(const struct hr__table_column *column, const unsigned char *row) {
+  uint64_t bits = 0;
+  memcpy(&bits, row + column->offset, column->cell == HR__CELL_WORD ? sizeof(unsigned) : sizeof bits);
   return bits;
 }
 
@@ -256,16 +255,13 @@ static uint32_t hash_key(const struct hr__table_format *format, const unsigned c
   for (size_t i = 0; i < format->n_columns; i++) {
     const struct hr__table_column *column = &format->columns[i];
     if (!column->key) continue;
-    digest = hr__digest_add(digest, column->cell == HR__CELL_WORD     ? word_of(column, row)
-                                    : column->cell == HR__CELL_NUMBER ? number_of(column, row)
-                                                                      : hash_text(text_of(column, row)));
+    digest = hr__digest_add(digest, is_text(column) ? hash_text(text_of(column, row)) : bits_of(column, row));
   }
   return hr__hash_u64(digest);
 }
 
 static bool same_cell(const struct hr__table_column *column, const unsigned char *a, const unsigned char *b) {
-  if (column->cell == HR__CELL_WORD) return word_of(column, a) == word_of(column, b);
-  if (column->cell == HR__CELL_NUMBER) return number_of(column, a) == number_of(column, b);
+  if (!is_text(column)) return bits_of(column, a) == bits_of(column, b);
   const char *x = text_of(column, a), *y = text_of(column, b);
   return x == y || strcasecmp(x, y) == 0;
 }

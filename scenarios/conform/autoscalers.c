@@ -28,33 +28,38 @@ static int64_t now_of(struct hr__verdict *verdict, const cJSON *step) {
   return now_us < 0 ? 0 : now_us;
 }
 
-/* Writes the place of a value in a step, such as "steps.3.want", and returns it. */
-static const char *place_of(char text[80], uint32_t step, const char *name) {
-  snprintf(text, 80, "steps.%u.%s", (unsigned)step, name);
-  return text;
+/* Compares a value of a step, at a place such as "steps.3.want". Frees `actual`. */
+static void compare_value(struct hr__verdict *verdict, const cJSON *item, uint32_t step, const char *name,
+                          cJSON *actual, double tolerance) {
+  char place[80];
+  snprintf(place, sizeof place, "steps.%u.%s", (unsigned)step, name);
+  if (!actual)
+    verdict->no_memory = true;
+  else
+    hr__verdict_compare(verdict, place, hr__case_get(item, name), actual, HR__COMPARE_EXACTLY, tolerance);
+  cJSON_Delete(actual);
 }
 
+/* Compares a number of a step, if the step has an expected value. */
 static void compare_step(struct hr__verdict *verdict, const cJSON *item, uint32_t step, const char *name,
                          double actual) {
-  char place[80];
-  const cJSON *expected = hr__case_get(item, name);
-  if (expected) hr__verdict_compare_number(verdict, place_of(place, step, name), expected, actual);
+  if (hr__case_get(item, name)) compare_value(verdict, item, step, name, cJSON_CreateNumber(actual), 0);
 }
 
-/* Returns the list `name` of a case. If the list is missing or empty, marks the case as malformed and returns NULL. */
-static const cJSON *list_of(struct hr__verdict *verdict, const cJSON *whole, const char *name) {
-  const cJSON *list = hr__case_get(whole, name);
+/* Returns the steps of a case. If the list is missing or empty, marks the case as malformed and returns NULL. */
+static const cJSON *steps_of(struct hr__verdict *verdict) {
+  const cJSON *list = hr__case_get(verdict->input, "steps");
   if (cJSON_IsArray(list) && list->child) return list;
   verdict->malformed = "expected a list of steps that is not empty";
   return NULL;
 }
 
-/* Returns the expected value "want" of a single decision, which may be JSON null. If the member is missing, marks the
-   case as malformed and returns NULL. */
-static const cJSON *want_of(struct hr__verdict *verdict, const cJSON *whole) {
-  const cJSON *want = cJSON_GetObjectItemCaseSensitive(whole, "want");
-  if (!want) verdict->malformed = "expected the member \"want\"";
-  return want;
+/* Returns whether the case has the expected value "want" of a single decision, which may be JSON null. If not, marks
+   the case as malformed. */
+static bool has_want(struct hr__verdict *verdict) {
+  bool exists = cJSON_GetObjectItemCaseSensitive(verdict->input, "want") != NULL;
+  if (!exists) verdict->malformed = "expected the member \"want\"";
+  return exists;
 }
 
 /* ---- Knative ---- */
@@ -72,9 +77,9 @@ static struct hr__knative_spec knative_spec(const cJSON *object) {
                                    .reachable = hr__case_bool(object, "reachable", true)};
 }
 
-static void run_knative(const cJSON *whole, struct hr__verdict *verdict) {
-  const cJSON *initial = hr__case_get(whole, "initial"), *item, *list = list_of(verdict, whole, "steps");
-  struct hr__knative_spec spec = knative_spec(hr__case_get(whole, "spec"));
+static void run_knative(struct hr__verdict *verdict) {
+  const cJSON *initial = hr__case_get(verdict->input, "initial"), *item, *list = steps_of(verdict);
+  struct hr__knative_spec spec = knative_spec(hr__case_get(verdict->input, "spec"));
   struct hr__knative self = {.panics = hr__case_bool(initial, "in_panic", false),
                              .panic_us = us_of(initial, "panic_since_s", 0),
                              .max_panic = hr__case_whole(initial, "max_panic_pods", 0)};
@@ -93,9 +98,7 @@ static void run_knative(const cJSON *whole, struct hr__verdict *verdict) {
       compare_step(verdict, item, step, "want_desired", (double)decision.desired);
       compare_step(verdict, item, step, "want_excess_burst", decision.excess_burst);
       compare_step(verdict, item, step, "max_panic_pods_after", (double)self.max_panic);
-      char place[80];
-      hr__verdict_compare_bool(verdict, place_of(place, step, "in_panic_after"), hr__case_get(item, "in_panic_after"),
-                               self.panics);
+      compare_value(verdict, item, step, "in_panic_after", cJSON_CreateBool(self.panics), 0);
       step++;
     }
 }
@@ -114,22 +117,17 @@ static bool make_window(struct hr__verdict *verdict, struct hr__knative_window *
    the tolerance is 1e-6. */
 static void compare_average(struct hr__verdict *verdict, const cJSON *item, uint32_t step, const char *want,
                             const char *empty, const struct hr__knative_window *window, int64_t now_us) {
-  char place[80];
   bool is_empty;
-  cJSON *actual = cJSON_CreateNumber(hr__knative_window_average(window, now_us, &is_empty));
-  if (!actual) verdict->no_memory = true;
-  if (actual && !is_empty)
-    hr__verdict_compare(verdict, place_of(place, step, want), hr__case_get(item, want), actual, HR__COMPARE_EXACTLY,
-                        1e-6);
-  cJSON_Delete(actual);
-  hr__verdict_compare_bool(verdict, place_of(place, step, empty), hr__case_get(item, empty), is_empty);
+  const double average = hr__knative_window_average(window, now_us, &is_empty);
+  if (!is_empty) compare_value(verdict, item, step, want, cJSON_CreateNumber(average), 1e-6);
+  compare_value(verdict, item, step, empty, cJSON_CreateBool(is_empty), 0);
 }
 
-static void run_window(const cJSON *whole, struct hr__verdict *verdict) {
+static void run_window(struct hr__verdict *verdict) {
   struct hr__knative_window stable, panic;
-  const cJSON *item, *list = list_of(verdict, whole, "steps");
-  if (!list || !make_window(verdict, &stable, hr__case_whole(whole, "stable_window_s", 60)) ||
-      !make_window(verdict, &panic, hr__case_whole(whole, "panic_window_s", 6)))
+  const cJSON *item, *list = steps_of(verdict);
+  if (!list || !make_window(verdict, &stable, hr__case_whole(verdict->input, "stable_window_s", 60)) ||
+      !make_window(verdict, &panic, hr__case_whole(verdict->input, "panic_window_s", 6)))
     return;
   uint32_t step = 0;
   cJSON_ArrayForEach(item, list) {
@@ -157,27 +155,27 @@ static const struct {
                  {"object-average-value", HR__HPA_AVERAGE_VALUE},
                  {"external-average-value", HR__HPA_AVERAGE_VALUE}};
 
-static bool flag_at(const cJSON *whole, const char *name, uint32_t at, bool fallback) {
-  const cJSON *item = cJSON_GetArrayItem(hr__case_get(whole, name), (int)at);
+static bool flag_at(const cJSON *input, const char *name, uint32_t at, bool fallback) {
+  const cJSON *item = cJSON_GetArrayItem(hr__case_get(input, name), (int)at);
   return cJSON_IsBool(item) ? cJSON_IsTrue(item) : fallback;
 }
 
 /* Writes the pods that have not failed and are not being deleted to `pods`. Returns their number. */
-static uint32_t read_pods(const cJSON *whole, struct hr__hpa_pod *pods, uint32_t n_all) {
-  const cJSON *levels = hr__case_get(whole, "levels_milli"), *requests = hr__case_get(whole, "requests_milli");
+static uint32_t read_pods(const cJSON *input, struct hr__hpa_pod *pods, uint32_t n_all) {
+  const cJSON *levels = hr__case_get(input, "levels_milli"), *requests = hr__case_get(input, "requests_milli");
   /* for the resource CPU, pods that are starting do not count: their CPU usage is not representative */
-  const bool starts_count = strcmp(hr__case_text(whole, "resource", "cpu"), "cpu") != 0;
+  const bool starts_count = strcmp(hr__case_text(input, "resource", "cpu"), "cpu") != 0;
   uint32_t n = 0;
   for (uint32_t i = 0; i < n_all; i++) {
-    if (flag_at(whole, "pod_failed", i, false) || flag_at(whole, "pod_deleting", i, false)) continue;
+    if (flag_at(input, "pod_failed", i, false) || flag_at(input, "pod_deleting", i, false)) continue;
     const cJSON *level = cJSON_GetArrayItem(levels, (int)i), *request = cJSON_GetArrayItem(requests, (int)i);
     pods[n++] =
         (struct hr__hpa_pod){.level = hr__case_value_whole(level, 0),
                              .request = hr__case_value_whole(request, 0),
                              .has_level = cJSON_IsNumber(level),
                              .has_request = cJSON_IsNumber(request),
-                             .unready = !starts_count && !flag_at(whole, "pod_ready", i, true),
-                             .initializing = !starts_count && flag_at(whole, "pod_in_cpu_init_period", i, false)};
+                             .unready = !starts_count && !flag_at(input, "pod_ready", i, true),
+                             .initializing = !starts_count && flag_at(input, "pod_in_cpu_init_period", i, false)};
   }
   return n;
 }
@@ -191,41 +189,41 @@ static int64_t sum_of(const cJSON *list) {
   return sum;
 }
 
-static void run_hpa_replicas(const cJSON *whole, struct hr__verdict *verdict) {
-  const char *kind = hr__case_text(whole, "kind", "");
+static void run_hpa_replicas(struct hr__verdict *verdict) {
+  const char *kind = hr__case_text(verdict->input, "kind", "");
   static const char *const lists[] = {"pod_ready", "pod_in_cpu_init_period", "pod_failed", "pod_deleting"};
   size_t at = 0, n_kinds = sizeof hpa_kinds / sizeof *hpa_kinds;
   while (at < n_kinds && strcmp(hpa_kinds[at].kind, kind) != 0) at++;
-  const int64_t current = hr__case_whole(whole, "current", 0);
-  const cJSON *want = want_of(verdict, whole), *levels = hr__case_get(whole, "levels_milli");
+  const int64_t current = hr__case_whole(verdict->input, "current", 0);
+  const cJSON *levels = hr__case_get(verdict->input, "levels_milli");
+  has_want(verdict);
   if (at == n_kinds || current < 0 || current > 100000) verdict->malformed = "unknown kind, or too many replicas";
   if (verdict->malformed) return;
   uint32_t n_all = (uint32_t)current;
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-    if (hr__case_count(whole, lists[i]) > n_all) n_all = hr__case_count(whole, lists[i]);
+    if (hr__case_count(verdict->input, lists[i]) > n_all) n_all = hr__case_count(verdict->input, lists[i]);
   struct hr__hpa_pod *pods = hr__verdict_alloc(verdict, n_all, sizeof *pods);
   if (!pods) return;
   struct hr__hpa_measured measured = {.metric = hpa_kinds[at].metric,
                                       .pods = pods,
-                                      .n_pods = read_pods(whole, pods, n_all),
+                                      .n_pods = read_pods(verdict->input, pods, n_all),
                                       .value = sum_of(levels),
                                       .has_value = levels && levels->child,
-                                      .tolerance = hr__case_real(whole, "tolerance", 0.1)};
+                                      .tolerance = hr__case_real(verdict->input, "tolerance", 0.1)};
   measured.target = hr__case_whole(
-      whole, "target_percent", hr__case_whole(whole, "target_milli", hr__case_whole(whole, "target_per_pod_milli", 0)));
+      verdict->input, "target_percent",
+      hr__case_whole(verdict->input, "target_milli", hr__case_whole(verdict->input, "target_per_pod_milli", 0)));
   if (measured.target <= 0) {
     verdict->malformed = "the target must be above 0";
     return;
   }
   struct hr__hpa_proposal proposal;
   const bool is_proposed = hr__hpa_propose(&measured, current, &proposal);
-  if (!is_proposed || hr__case_get(whole, "want_error"))
-    hr__verdict_compare_bool(verdict, "want_error", hr__case_get(whole, "want_error"), !is_proposed);
+  if (!is_proposed || hr__case_get(verdict->input, "want_error")) hr__compare_bool(verdict, "want_error", !is_proposed);
   if (!is_proposed) return;
-  hr__verdict_compare_number(verdict, "want", want, (double)proposal.replicas);
+  hr__compare_number(verdict, "want", (double)proposal.replicas);
   const char *detail = measured.metric == HR__HPA_UTILIZATION ? "want_utilization_percent" : "want_metric_milli";
-  if (hr__case_get(whole, detail))
-    hr__verdict_compare_number(verdict, detail, hr__case_get(whole, detail), (double)proposal.measured);
+  if (hr__case_get(verdict->input, detail)) hr__compare_number(verdict, detail, (double)proposal.measured);
 }
 
 static bool read_rules(struct hr__verdict *verdict, const cJSON *object, struct hr__hpa_rules *rules) {
@@ -276,14 +274,14 @@ static bool read_history(struct hr__verdict *verdict, const cJSON *input, uint32
 }
 
 /* Runs a case about one function of the original: calls the same function of the model, at the time 0. */
-static void run_hpa_function(const cJSON *whole, struct hr__verdict *verdict) {
-  const cJSON *input = hr__case_get(whole, "in"), *want = want_of(verdict, whole);
-  const char *function = hr__case_text(whole, "function", "");
+static void run_hpa_function(struct hr__verdict *verdict) {
+  const cJSON *input = hr__case_get(verdict->input, "in");
+  const char *function = hr__case_text(verdict->input, "function", "");
   const int64_t current = hr__case_whole(input, "current", 0), desired = hr__case_whole(input, "desired", 0);
   const struct hr__hpa_limits limits = {hr__case_whole(input, "min", 0), hr__case_whole(input, "max", INT32_MAX)};
   struct hr__hpa_rules up, down;
   struct hr__hpa_history history;
-  if (!want || !read_rules(verdict, hr__case_get(input, "up"), &up) ||
+  if (!has_want(verdict) || !read_rules(verdict, hr__case_get(input, "up"), &up) ||
       !read_rules(verdict, hr__case_get(input, "down"), &down) || !read_history(verdict, input, 1, &history))
     return;
   struct hr__hpa_limited result = {0, NULL};
@@ -303,19 +301,19 @@ static void run_hpa_function(const cJSON *whole, struct hr__verdict *verdict) {
     result.replicas = hr__hpa_limit(&down, &history, 0, current, false);
   else
     verdict->malformed = "unknown \"function\"";
-  hr__verdict_compare_number(verdict, "want", want, (double)result.replicas);
-  if (hr__case_get(whole, "reason"))
-    hr__verdict_compare_text(verdict, "reason", hr__case_get(whole, "reason"), result.reason);
+  hr__compare_number(verdict, "want", (double)result.replicas);
+  if (hr__case_get(verdict->input, "reason")) hr__compare_text(verdict, "reason", result.reason);
 }
 
-static void run_hpa_steps(const cJSON *whole, struct hr__verdict *verdict) {
-  const cJSON *item, *list = list_of(verdict, whole, "steps");
-  const struct hr__hpa_limits limits = {hr__case_whole(whole, "min", 1), hr__case_whole(whole, "max", INT32_MAX)};
+static void run_hpa_steps(struct hr__verdict *verdict) {
+  const cJSON *item, *list = steps_of(verdict);
+  const struct hr__hpa_limits limits = {hr__case_whole(verdict->input, "min", 1),
+                                        hr__case_whole(verdict->input, "max", INT32_MAX)};
   struct hr__hpa_rules up, down;
   struct hr__hpa_history history;
-  if (!list || !read_rules(verdict, hr__case_get(whole, "up"), &up) ||
-      !read_rules(verdict, hr__case_get(whole, "down"), &down) ||
-      !read_history(verdict, whole, hr__case_count(whole, "steps"), &history))
+  if (!list || !read_rules(verdict, hr__case_get(verdict->input, "up"), &up) ||
+      !read_rules(verdict, hr__case_get(verdict->input, "down"), &down) ||
+      !read_history(verdict, verdict->input, hr__case_count(verdict->input, "steps"), &history))
     return;
   uint32_t step = 0;
   cJSON_ArrayForEach(item, list) {
@@ -343,12 +341,12 @@ static bool ray_spec(struct hr__verdict *verdict, const cJSON *object, struct hr
   return spec->target > 0;
 }
 
-static void run_ray_steps(const cJSON *whole, struct hr__verdict *verdict) {
-  const cJSON *item, *list = list_of(verdict, whole, "steps");
-  const bool keeps = hr__case_bool(whole, "keep_state", true);
+static void run_ray_steps(struct hr__verdict *verdict) {
+  const cJSON *item, *list = steps_of(verdict);
+  const bool keeps = hr__case_bool(verdict->input, "keep_state", true);
   struct hr__ray_spec spec;
   struct hr__ray self = {0};
-  if (!list || !ray_spec(verdict, hr__case_get(whole, "config"), &spec)) return;
+  if (!list || !ray_spec(verdict, hr__case_get(verdict->input, "config"), &spec)) return;
   uint32_t step = 0;
   cJSON_ArrayForEach(item, list) {
     const cJSON *change = hr__case_get(item, "config_change");
@@ -363,91 +361,78 @@ static void run_ray_steps(const cJSON *whole, struct hr__verdict *verdict) {
   }
 }
 
-static void run_ray_scaled(const cJSON *whole, struct hr__verdict *verdict) {
-  const cJSON *want = want_of(verdict, whole);
-  const int64_t scaled =
-      hr__ray_scaled(hr__case_real(whole, "desired", 0), hr__case_whole(whole, "current", 0),
-                     hr__case_real(whole, "upscaling_factor", 1), hr__case_real(whole, "downscaling_factor", 1));
-  hr__verdict_compare_number(verdict, "want", want, (double)scaled);
+static void run_ray_scaled(struct hr__verdict *verdict) {
+  has_want(verdict);
+  const int64_t scaled = hr__ray_scaled(
+      hr__case_real(verdict->input, "desired", 0), hr__case_whole(verdict->input, "current", 0),
+      hr__case_real(verdict->input, "upscaling_factor", 1), hr__case_real(verdict->input, "downscaling_factor", 1));
+  hr__compare_number(verdict, "want", (double)scaled);
 }
 
 /* ---- NVIDIA Cloud Functions and KEDA ---- */
 
-static struct hr__nvcf_stickiness stickiness_of(const cJSON *whole, const char *name) {
-  const cJSON *object = hr__case_get(whole, name);
+static struct hr__nvcf_stickiness stickiness_of(const cJSON *input, const char *name) {
+  const cJSON *object = hr__case_get(input, name);
   return (struct hr__nvcf_stickiness){(uint32_t)hr__case_whole(object, "window", 1),
                                       (uint32_t)hr__case_whole(object, "required", 1)};
 }
 
-static void run_nvcf(const cJSON *whole, struct hr__verdict *verdict) {
-  const struct hr__nvcf_spec spec = {.up_threshold = (float)hr__case_real(whole, "scale_up_threshold", 70),
-                                     .down_threshold = (float)hr__case_real(whole, "scale_down_threshold", 30),
-                                     .up_factor = (float)hr__case_real(whole, "scale_up_factor", 1.2),
-                                     .down_factor = (float)hr__case_real(whole, "scale_down_factor", 0.8),
-                                     .up = stickiness_of(whole, "scale_up_stickiness"),
-                                     .down = stickiness_of(whole, "scale_down_stickiness"),
-                                     .decay = (float)hr__case_real(whole, "decay", 0)};
-  const cJSON *item, *want = want_of(verdict, whole);
-  const int64_t current = hr__case_whole(whole, "current", 0);
-  const char *function = hr__case_text(whole, "function", "");
-  double *samples = hr__verdict_alloc(verdict, hr__case_count(whole, "utilisation_percent"), sizeof *samples);
+static void run_nvcf(struct hr__verdict *verdict) {
+  const struct hr__nvcf_spec spec = {.up_threshold = (float)hr__case_real(verdict->input, "scale_up_threshold", 70),
+                                     .down_threshold = (float)hr__case_real(verdict->input, "scale_down_threshold", 30),
+                                     .up_factor = (float)hr__case_real(verdict->input, "scale_up_factor", 1.2),
+                                     .down_factor = (float)hr__case_real(verdict->input, "scale_down_factor", 0.8),
+                                     .up = stickiness_of(verdict->input, "scale_up_stickiness"),
+                                     .down = stickiness_of(verdict->input, "scale_down_stickiness"),
+                                     .decay = (float)hr__case_real(verdict->input, "decay", 0)};
+  const cJSON *item;
+  const int64_t current = hr__case_whole(verdict->input, "current", 0);
+  const char *function = hr__case_text(verdict->input, "function", "");
+  double *samples = hr__verdict_alloc(verdict, hr__case_count(verdict->input, "utilisation_percent"), sizeof *samples);
   uint32_t n = 0;
-  if (!samples || !want) return;
-  cJSON_ArrayForEach(item, hr__case_get(whole, "utilisation_percent")) samples[n++] = item->valuedouble;
+  if (!samples || !has_want(verdict)) return;
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, "utilisation_percent")) samples[n++] = item->valuedouble;
   int64_t desired = hr__nvcf_by_utilization(&spec, samples, n, current);
   bool is_decided = true;
   if (strcmp(function, "decide") == 0)
-    is_decided = hr__nvcf_decide(&spec, samples, n, current, hr__case_whole(whole, "last_requested", 0),
-                                 hr__case_bool(whole, "recently_invoked", true), &desired);
+    is_decided = hr__nvcf_decide(&spec, samples, n, current, hr__case_whole(verdict->input, "last_requested", 0),
+                                 hr__case_bool(verdict->input, "recently_invoked", true), &desired);
   else if (strcmp(function, "utilisation") != 0)
     verdict->malformed = "unknown \"function\"";
   if (is_decided)
-    hr__verdict_compare_number(verdict, "want", want, (double)desired);
+    hr__compare_number(verdict, "want", (double)desired);
   else
-    hr__verdict_compare_text(verdict, "want", want, NULL);
+    hr__compare_text(verdict, "want", NULL);
 }
 
-static void run_keda(const cJSON *whole, struct hr__verdict *verdict) {
-  const cJSON *want = want_of(verdict, whole);
-  const struct hr__keda_spec spec = {.min = hr__case_whole(whole, "min", 0),
-                                     .idle = hr__case_whole(whole, "idle", -1),
-                                     .cooldown_us = us_of(whole, "cooldown_s", 300),
-                                     .pauses_in = hr__case_bool(whole, "pause_in", false),
-                                     .pauses_out = hr__case_bool(whole, "pause_out", false),
-                                     .forces_activation = hr__case_bool(whole, "force_activation", false)};
-  const int64_t replicas =
-      hr__keda_decide(&spec, hr__case_whole(whole, "current", 0), hr__case_bool(whole, "active", false),
-                      hr__case_bool(whole, "error", false), us_of(whole, "seconds_since_last_active", -1));
-  hr__verdict_compare_number(verdict, "want", want, (double)replicas);
+static void run_keda(struct hr__verdict *verdict) {
+  has_want(verdict);
+  const struct hr__keda_spec spec = {.min = hr__case_whole(verdict->input, "min", 0),
+                                     .idle = hr__case_whole(verdict->input, "idle", -1),
+                                     .cooldown_us = us_of(verdict->input, "cooldown_s", 300),
+                                     .pauses_in = hr__case_bool(verdict->input, "pause_in", false),
+                                     .pauses_out = hr__case_bool(verdict->input, "pause_out", false),
+                                     .forces_activation = hr__case_bool(verdict->input, "force_activation", false)};
+  const int64_t replicas = hr__keda_decide(
+      &spec, hr__case_whole(verdict->input, "current", 0), hr__case_bool(verdict->input, "active", false),
+      hr__case_bool(verdict->input, "error", false), us_of(verdict->input, "seconds_since_last_active", -1));
+  hr__compare_number(verdict, "want", (double)replicas);
 }
 
 /* ---- Cases ---- */
 
-static const struct {
-  const char *kind;
-  void (*run)(const cJSON *whole, struct hr__verdict *verdict);
-} kinds[] = {{"knative_kpa.tests", run_knative},
-             {"knative_kpa.generated", run_knative},
-             {"knative_window_average.generated", run_window},
-             {"hpa_replicas.tests", run_hpa_replicas},
-             {"hpa_behaviour.tests", run_hpa_function},
-             {"hpa_behaviour.generated", run_hpa_steps},
-             {"ray_serve.tests", run_ray_steps},
-             {"ray_serve.generated", run_ray_steps},
-             {"ray_serve.scaling_factor", run_ray_scaled},
-             {"nvcf.tests", run_nvcf},
-             {"keda.tests", run_keda}};
-
-/* The largest number in a case. Products of numbers of replicas with rates and with 1000 must fit into 64 bits. */
-#define LARGEST_NUMBER 1e12
-
-void hr__conform_autoscalers(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  hr__verdict_limit_numbers(verdict, whole, LARGEST_NUMBER);
-  if (verdict->malformed) return;
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (strcmp(kinds[i].kind, kind) == 0) {
-      kinds[i].run(whole, verdict);
-      return;
-    }
-  hr__verdict_unknown_kind(verdict, kind);
+void hr__conform_autoscalers(struct hr__verdict *verdict) {
+  static const struct hr__case_kind kinds[] = {{"knative_kpa.tests", run_knative},
+                                               {"knative_kpa.generated", run_knative},
+                                               {"knative_window_average.generated", run_window},
+                                               {"hpa_replicas.tests", run_hpa_replicas},
+                                               {"hpa_behaviour.tests", run_hpa_function},
+                                               {"hpa_behaviour.generated", run_hpa_steps},
+                                               {"ray_serve.tests", run_ray_steps},
+                                               {"ray_serve.generated", run_ray_steps},
+                                               {"ray_serve.scaling_factor", run_ray_scaled},
+                                               {"nvcf.tests", run_nvcf},
+                                               {"keda.tests", run_keda},
+                                               {NULL, NULL}};
+  if (!hr__run_kind(verdict, kinds)) hr__verdict_unknown_kind(verdict);
 }

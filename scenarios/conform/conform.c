@@ -20,20 +20,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_OF(name, run, grouped) name,
+#define NAME_OF(name, run, grouped, largest) name,
 const char *const hr_conform_systems[] = {HR__CONFORM_SYSTEMS(NAME_OF) NULL};
 #undef NAME_OF
 
-#define RUN_OF(name, run, grouped) {run, grouped},
+#define RUN_OF(name, run, grouped, largest) {run, grouped, largest},
 static const struct runner {
   hr__conform_run_case *run;
   bool grouped;
+  double largest; /* number that a case may contain; 0: any */
 } runners[] = {HR__CONFORM_SYSTEMS(RUN_OF)};
 #undef RUN_OF
 
 /* ---- Running ---- */
 
-static void free_case(struct hr_conform_case *row) {
+void hr__free_case(struct hr_conform_case *row) {
   for (size_t i = 0; i < row->n_differences; i++) {
     free(row->differences[i].place);
     free(row->differences[i].expected);
@@ -49,7 +50,7 @@ static void free_case(struct hr_conform_case *row) {
 static bool keep_case(struct hr_conform_report *report, struct hr_conform_case *row) {
   if (!row->unsupported && !row->n_differences) {
     report->passed++;
-    free_case(row);
+    hr__free_case(row);
     return true;
   }
   if (row->unsupported)
@@ -63,29 +64,33 @@ static bool keep_case(struct hr_conform_report *report, struct hr_conform_case *
 
 /* Runs a case and adds it to the report. `malformed` describes a fault of the case, which then fails without being run;
    NULL: no fault. */
-static enum hr_status run_named(const char *file, hr__conform_run_case *run, const cJSON *item, const char *id,
+static enum hr_status run_named(const char *file, const struct runner *runner, const cJSON *item, const char *id,
                                 const char *kind, const char *malformed, struct hr_conform_report *report,
                                 struct hr_error *error) {
   struct hr_arena arena = {0};
   struct hr_conform_case row = {.id = strdup(id), .kind = strdup(kind)};
-  struct hr__verdict verdict = {.arena = &arena, .row = &row};
-  if (row.id && row.kind && !malformed)
-    run(item, kind, &verdict);
-  else
-    verdict.no_memory = !row.id || !row.kind;
-  if (!malformed) malformed = verdict.malformed;
-  if (malformed && row.id && row.kind) {
+  struct hr__verdict verdict = {.whole = item,
+                                .input = runner->grouped ? item : hr__case_get(item, "input"),
+                                .expect = runner->grouped ? item : hr__case_get(item, "expect"),
+                                .kind = kind,
+                                .arena = &arena,
+                                .row = &row,
+                                .no_memory = !row.id || !row.kind,
+                                .malformed = malformed};
+  if (!malformed && runner->largest > 0) hr__verdict_limit_numbers(&verdict, runner->largest);
+  if (!verdict.no_memory && !verdict.malformed) runner->run(&verdict);
+  if (verdict.malformed && row.id && row.kind) {
     verdict.no_memory = false; // an adapter that stops early may report both
-    hr__verdict_compare_text(&verdict, "case", NULL, malformed);
+    hr__verdict_compare_text(&verdict, "case", NULL, verdict.malformed);
   }
   if (verdict.release) verdict.release(verdict.released);
   hr__arena_finish(&arena);
   if (!verdict.no_memory && keep_case(report, &row)) return HR_OK;
-  free_case(&row);
+  hr__free_case(&row);
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", file);
 }
 
-static enum hr_status run_case(const char *file, hr__conform_run_case *run, const cJSON *item, size_t position,
+static enum hr_status run_case(const char *file, const struct runner *runner, const cJSON *item, size_t position,
                                struct hr_conform_report *report, struct hr_error *error) {
   const char *id = hr__case_text(item, "id", NULL), *kind = hr__case_text(item, "kind", NULL);
   if (!id || !kind)
@@ -94,7 +99,7 @@ static enum hr_status run_case(const char *file, hr__conform_run_case *run, cons
   bool has_input = cJSON_IsObject(hr__case_get(item, "input")) || cJSON_IsObject(hr__case_get(item, "cluster"));
   bool is_whole = has_input && cJSON_IsObject(hr__case_get(item, "expect"));
   const char *malformed = is_whole ? NULL : "expected the objects \"input\" (or \"cluster\") and \"expect\"";
-  return run_named(file, run, item, id, kind, malformed, report, error);
+  return run_named(file, runner, item, id, kind, malformed, report, error);
 }
 
 /* Sets the names of all list items to an empty text. Adapters read the names of the members of an object. If a case has
@@ -112,7 +117,7 @@ static void name_values(cJSON *tree) {
 }
 
 /* Runs the cases in the lists of a group. Members that are not lists, such as descriptions, are skipped. */
-static enum hr_status run_group(const char *file, hr__conform_run_case *run, const cJSON *group,
+static enum hr_status run_group(const char *file, const struct runner *runner, const cJSON *group,
                                 struct hr_conform_report *report, struct hr_error *error) {
   const cJSON *list, *item;
   cJSON_ArrayForEach(list, group) {
@@ -123,34 +128,34 @@ static enum hr_status run_group(const char *file, hr__conform_run_case *run, con
       snprintf(kind, sizeof kind, "%s.%s", group->string, list->string);
       snprintf(id, sizeof id, "%s %zu %s", kind, ++position,
                hr__case_text(item, "name", hr__case_text(item, "case", "")));
-      enum hr_status status = run_named(file, run, item, id, kind, NULL, report, error);
+      enum hr_status status = run_named(file, runner, item, id, kind, NULL, report, error);
       if (status != HR_OK) return status;
     }
   }
   return HR_OK;
 }
 
-static enum hr_status run_list(const char *path, hr__conform_run_case *run, const cJSON *tree,
+static enum hr_status run_list(const char *path, const struct runner *runner, const cJSON *tree,
                                struct hr_conform_report *report, struct hr_error *error) {
   if (!cJSON_IsArray(tree))
     return hr_fail(error, HR_BAD_INPUT, "%s:1:1: found another value, expected a list of cases", path);
   size_t position = 0;
   const cJSON *item;
   cJSON_ArrayForEach(item, tree) {
-    enum hr_status status = run_case(path, run, item, ++position, report, error);
+    enum hr_status status = run_case(path, runner, item, ++position, report, error);
     if (status != HR_OK) return status;
   }
   return HR_OK;
 }
 
-static enum hr_status run_groups(const char *path, hr__conform_run_case *run, const cJSON *tree,
+static enum hr_status run_groups(const char *path, const struct runner *runner, const cJSON *tree,
                                  struct hr_conform_report *report, struct hr_error *error) {
   if (!cJSON_IsObject(tree))
     return hr_fail(error, HR_BAD_INPUT, "%s:1:1: found another value, expected an object with groups of cases", path);
   const cJSON *group;
   cJSON_ArrayForEach(group, tree) {
     if (!cJSON_IsObject(group)) continue;
-    enum hr_status status = run_group(path, run, group, report, error);
+    enum hr_status status = run_group(path, runner, group, report, error);
     if (status != HR_OK) return status;
   }
   return HR_OK;
@@ -161,9 +166,7 @@ static enum hr_status run_file(const char *path, const struct runner *runner, st
   struct hr__json_file file = {0};
   enum hr_status status = hr__json_file_read(path, &file, error);
   name_values(file.tree);
-  if (status == HR_OK)
-    status = runner->grouped ? run_groups(path, runner->run, file.tree, report, error)
-                             : run_list(path, runner->run, file.tree, report, error);
+  if (status == HR_OK) status = (runner->grouped ? run_groups : run_list)(path, runner, file.tree, report, error);
   hr__json_file_finish(&file);
   return status;
 }
@@ -181,7 +184,7 @@ enum hr_status hr_conform_run(const char *system, const char *const *files, size
 }
 
 void hr_conform_finish(struct hr_conform_report *report) {
-  for (uint32_t i = 0; i < report->n_cases; i++) free_case(&report->cases[i]);
+  for (uint32_t i = 0; i < report->n_cases; i++) hr__free_case(&report->cases[i]);
   free(report->cases);
   *report = (struct hr_conform_report){0};
 }

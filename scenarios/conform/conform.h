@@ -20,33 +20,50 @@
 #include <string.h>
 
 /* The systems. The columns: name, function that runs a case, whether a file is an object of groups instead of a list
-   (see conform.c). */
+   (see conform.c), and the largest number that a case may contain, which prevents overflows (0: any):
+   - kai: amounts are in millionths of a GPU and in bytes, and the sums of a case must fit into 63 bits;
+   - volcano: amounts are double-precision numbers;
+   - kubernetes: amounts are multiplied by 100 and summed, and the sums must fit into 64 bits;
+   - slurm: minutes are converted to microseconds, which must fit into 64 bits;
+   - autoscalers: products of numbers of replicas with rates and with 1000 must fit into 64 bits. */
 #define HR__CONFORM_SYSTEMS(X)                                                                                         \
-  X("kueue", hr__conform_kueue, false)                                                                                 \
-  X("kai", hr__conform_kai, false)                                                                                     \
-  X("volcano", hr__conform_volcano, false)                                                                             \
-  X("kubernetes", hr__conform_kubernetes, false)                                                                       \
-  X("slurm", hr__conform_slurm, false)                                                                                 \
-  X("autoscalers", hr__conform_autoscalers, true)                                                                      \
-  X("clusters", hr__conform_clusters, false)
+  X("kueue", hr__conform_kueue, false, 0)                                                                              \
+  X("kai", hr__conform_kai, false, 1e10)                                                                               \
+  X("volcano", hr__conform_volcano, false, 1e12)                                                                       \
+  X("kubernetes", hr__conform_kubernetes, false, 1e15)                                                                 \
+  X("slurm", hr__conform_slurm, false, 1e11)                                                                           \
+  X("autoscalers", hr__conform_autoscalers, true, 1e12)                                                                \
+  X("clusters", hr__conform_clusters, false, 0)
 
-/* The verdict on one case. A case passes if it is supported and well-formed, and has no differences. */
+/* A case that runs, and the verdict on it. A case passes if it is supported and well-formed, and has no differences. */
 struct hr__verdict {
-  struct hr_arena *arena;      /* memory that lasts until the end of the case */
-  struct hr_conform_case *row; /* receives the differences, and the feature that is not supported */
-  bool no_memory;              /* memory was exhausted; the run ends with HR_NO_MEMORY */
-  const char *malformed;       /* static text that describes an error in the case, which then fails; NULL: no error */
+  const cJSON *whole, *input, *expect; /* the object of the case, and its members "input" and "expect" (NULL: none). A
+                                          case in a file with groups is its own input and expected result. */
+  const char *kind;                    /* the member "kind" or, in a file with groups, "GROUP.LIST" */
+  struct hr_arena *arena;              /* memory that lasts until the end of the case */
+  struct hr_conform_case *row;         /* receives the differences, and the feature that is not supported */
+  bool no_memory;                      /* memory was exhausted; the run ends with HR_NO_MEMORY */
+  /* several clusters: bit i: member i of `expect` was compared; at most 64 members are supported */
+  uint64_t compared;
+  const char *malformed; /* static text that describes an error in the case, which then fails; NULL: no error */
   void (*release)(
       void *data); /* called with `released` at the end of the case, before the arena is freed; NULL: none */
   void *released;
 };
 
-/* A function that runs one case. `whole`: the object of the case. `kind`: its member "kind" or, in a file with groups,
-   "GROUP.LIST". */
-typedef void hr__conform_run_case(const cJSON *whole, const char *kind, struct hr__verdict *verdict);
-#define HR__CONFORM_DECLARE(name, run, grouped) hr__conform_run_case run;
+/* A function that runs one case. */
+typedef void hr__conform_run_case(struct hr__verdict *verdict);
+#define HR__CONFORM_DECLARE(name, run, grouped, largest) hr__conform_run_case run;
 HR__CONFORM_SYSTEMS(HR__CONFORM_DECLARE)
 #undef HR__CONFORM_DECLARE
+
+/* A kind of cases, and the function that runs a case of this kind. The last row of a table has NULL as its kind. */
+struct hr__case_kind {
+  const char *kind;
+  hr__conform_run_case *run;
+};
+/* Runs a case with the function for its kind. Returns false if its kind is not in the table. */
+bool hr__run_kind(struct hr__verdict *verdict, const struct hr__case_kind *kinds);
 
 /* Marks the case as not supported. `what` names the feature that the model does not cover; it is copied. Later calls
    for the same case have no effect. */
@@ -55,6 +72,16 @@ static inline void hr__verdict_unsupported(struct hr__verdict *verdict, const ch
   verdict->row->unsupported = strdup(what);
   if (!verdict->row->unsupported) verdict->no_memory = true;
 }
+
+/* Returns the member `name` of an object; NULL if it is missing or null, or if `object` is NULL or not an object. Names
+   are case-sensitive. */
+static inline const cJSON *hr__case_get(const cJSON *object, const char *name) {
+  const cJSON *value = cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
+  return cJSON_IsNull(value) ? NULL : value;
+}
+
+/* Frees all members of a case, but not the case itself. */
+void hr__free_case(struct hr_conform_case *row);
 
 /* ---- Comparing -------------------------------------------------------------------------------------- */
 
@@ -79,26 +106,31 @@ void hr__verdict_compare_bool(struct hr__verdict *verdict, const char *place, co
 void hr__verdict_compare_text(struct hr__verdict *verdict, const char *place, const cJSON *expected,
                               const char *actual);
 
+/* Compares `actual` with the member `name` of the expected result, and frees it. NULL is a missing value. */
+static inline void hr__compare_json(struct hr__verdict *verdict, const char *name, cJSON *actual, unsigned flags) {
+  hr__verdict_compare(verdict, name, hr__case_get(verdict->expect, name), actual, flags, 0);
+  cJSON_Delete(actual);
+}
+
+/* Compare a single value exactly with the member `name` of the expected result. The text may be NULL. */
+static inline void hr__compare_number(struct hr__verdict *verdict, const char *name, double actual) {
+  hr__verdict_compare_number(verdict, name, hr__case_get(verdict->expect, name), actual);
+}
+static inline void hr__compare_bool(struct hr__verdict *verdict, const char *name, bool actual) {
+  hr__verdict_compare_bool(verdict, name, hr__case_get(verdict->expect, name), actual);
+}
+static inline void hr__compare_text(struct hr__verdict *verdict, const char *name, const char *actual) {
+  hr__verdict_compare_text(verdict, name, hr__case_get(verdict->expect, name), actual);
+}
+
 /* Marks the case as malformed if a number, or a text that is a quantity, has an absolute value above `limit`. Members
    with names that begin with "mem_bytes" have a limit that is 4096 times higher. The member "expect" is not checked. */
-void hr__verdict_limit_numbers(struct hr__verdict *verdict, const cJSON *whole, double limit);
+void hr__verdict_limit_numbers(struct hr__verdict *verdict, double limit);
 
 /* Makes a case fail because the model does not know its kind. */
-static inline void hr__verdict_unknown_kind(struct hr__verdict *verdict, const char *kind) {
-  cJSON *expected = cJSON_CreateString(kind);
-  hr__verdict_compare_text(verdict, "kind", expected, NULL);
-  if (!expected) verdict->no_memory = true;
-  cJSON_Delete(expected);
-}
+void hr__verdict_unknown_kind(struct hr__verdict *verdict);
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */
-
-/* Returns the member `name` of an object; NULL if it is missing or null, or if `object` is NULL or not an object. Names
-   are case-sensitive. */
-static inline const cJSON *hr__case_get(const cJSON *object, const char *name) {
-  const cJSON *value = cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
-  return cJSON_IsNull(value) ? NULL : value;
-}
 
 /* Reads a quantity of Kubernetes, such as "2", "500m" or "100Mi". Sets `*milli` to the quantity in thousandths, rounded
    away from 0; quantities out of range become INT64_MAX or INT64_MIN. Returns false if `value` is not a text, or is a
@@ -144,6 +176,14 @@ static inline const char *hr__case_text(const cJSON *object, const char *name, c
   return cJSON_IsString(value) && value->valuestring ? value->valuestring : fallback;
 }
 
+/* Returns the index of the first equal name; UINT32_MAX, which is the number for "none" of all models: not found, or
+   `name` is NULL. */
+static inline uint32_t hr__case_find(const char *const *names, size_t n, const char *name) {
+  for (uint32_t i = 0; i < n && name; i++)
+    if (strcmp(names[i], name) == 0) return i;
+  return UINT32_MAX;
+}
+
 /* Returns whether the member equals `text`. A missing member equals "". */
 static inline bool hr__case_text_is(const cJSON *object, const char *name, const char *text) {
   return strcmp(hr__case_text(object, name, ""), text) == 0;
@@ -154,6 +194,16 @@ static inline bool hr__case_list_has(const cJSON *list, const char *text) {
   const cJSON *item;
   cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) && strcmp(item->valuestring, text) == 0) return true;
   return false;
+}
+
+/* Returns whether an object of labels has all labels of `wanted`, with the same values. */
+static inline bool hr__case_has_labels(const cJSON *labels, const cJSON *wanted) {
+  const cJSON *label;
+  cJSON_ArrayForEach(label, wanted) {
+    const char *value = hr__case_text(labels, label->string, NULL);
+    if (!value || !cJSON_IsString(label) || strcmp(value, label->valuestring) != 0) return false;
+  }
+  return true;
 }
 
 static inline bool hr__case_bool(const cJSON *object, const char *name, bool fallback) {
@@ -191,9 +241,14 @@ struct hr__kai_case {
   bool *keeps_releasing; /* [n_jobs] releasing pods of the job are still releasing in the next session */
 };
 
+/* The words for the statuses of pods in cases. */
+extern const char *const hr__kai_status_words[HR__KAI_N_STATUSES];
+/* Returns the status with a word; HR__KAI_UNKNOWN if there is none. */
+enum hr__kai_status hr__kai_status_named(const char *word);
+
 /* Reads a case into `read`. Returns false if the case is not supported or malformed, or if memory is exhausted; the
    verdict states which. */
-bool hr__kai_case_read(struct hr__kai_case *read, const cJSON *whole, struct hr__verdict *verdict);
+bool hr__kai_case_read(struct hr__kai_case *read, struct hr__verdict *verdict);
 
 /* Sets each rank to the number of names that sort before the name. Equal names have equal ranks. O(n^2). */
 static inline void hr__kai_rank_names(const char *const *names, uint32_t n, uint32_t *ranks) {
@@ -203,18 +258,21 @@ static inline void hr__kai_rank_names(const char *const *names, uint32_t n, uint
   }
 }
 
-/* Returns whether any queue is its own ancestor. */
-bool hr__kai_has_cycle(const struct hr__kai_queue *queues, uint32_t n_queues);
+/* The queues of a case, in the order of the case. */
+struct hr__kai_queues {
+  struct hr__kai_queue *list;
+  const char **names;
+  uint32_t n;
+};
 
-/* Returns the index of the first equal name; HR__KAI_NONE: not found. */
-static inline uint32_t hr__kai_find_name(const char *const *names, uint32_t n, const char *name) {
-  for (uint32_t i = 0; i < n; i++)
-    if (strcmp(names[i], name) == 0) return i;
-  return HR__KAI_NONE;
-}
+/* Allocates the queues in a list or object, and links them to their parents. `name` and `parent` are the members of a
+   queue with its name and the name of its parent. If `name` is NULL, `source` is an object {NAME: queue}. Returns false
+   if a queue is its own ancestor, or if memory is exhausted. */
+bool hr__kai_read_queues(struct hr__kai_queues *queues, const cJSON *source, const char *name, const char *parent,
+                         struct hr__verdict *verdict);
 
-/* Runs a case that tests one rule of KAI instead of whole sessions (kai_rules.c). */
-void hr__kai_run_rule(const cJSON *whole, const char *kind, struct hr__verdict *verdict);
+/* Runs a case of whole sessions of KAI (kai.c). The cases in kai_rules.c test single rules. */
+hr__conform_run_case hr__kai_run_schedule;
 
 /* ---- Volcano ---------------------------------------------------------------------------------------- */
 
@@ -228,7 +286,6 @@ struct hr__volcano_names {
 
 struct hr__volcano_case {
   struct hr__verdict *verdict;
-  const cJSON *whole;
   struct hr__volcano_names dimensions; /* "cpu", "memory", "pods", then the others */
   struct hr__volcano_names groups, zones, namespaces;
   struct hr__volcano_snapshot snapshot;
@@ -241,13 +298,6 @@ struct hr__volcano_case {
 /* Returns the index of a name, and adds the name if it is new. The name is not copied. Returns 0 if memory is
    exhausted. */
 uint32_t hr__volcano_intern(struct hr__volcano_case *world, struct hr__volcano_names *names, const char *name);
-
-/* Returns the index of a name; HR__VOLCANO_NONE if it is not in the list or is NULL. */
-static inline uint32_t hr__volcano_find(const char *const *names, uint32_t n_names, const char *name) {
-  for (uint32_t i = 0; i < n_names && name; i++)
-    if (strcmp(names[i], name) == 0) return i;
-  return HR__VOLCANO_NONE;
-}
 
 /* Reads a resource vector, such as {"cpu_milli": 1000, "nvidia.com/gpu": 2}. Resources with new names are added to
    `dimensions`. If `object` is NULL, all amounts are 0. */
@@ -282,36 +332,23 @@ void hr__volcano_read_selectors(struct hr__volcano_case *world, const cJSON *jso
  * expected value must be compared: a case with a value that was not compared is not supported.
  */
 
-struct hr__cluster_case {
-  const cJSON *input, *expect;
-  struct hr__verdict *verdict;
-  uint64_t compared; /* bit i: member i of `expect` was compared; at most 64 members are supported */
-};
-
-typedef void hr__run_cluster_case(struct hr__cluster_case *self);
-
-struct hr__cluster_kind {
-  const char *kind;
-  hr__run_cluster_case *run;
-};
-
 /* The kinds of cases in cluster_autoscaler.c and karpenter.c; the last row has NULL as its kind. */
-extern const struct hr__cluster_kind hr__cluster_autoscaler_kinds[], hr__karpenter_kinds[];
+extern const struct hr__case_kind hr__cluster_autoscaler_kinds[], hr__karpenter_kinds[];
 
 /* Returns the expected value `name`, and marks it as compared. Returns NULL if the value is missing or null. Sets
    `*is_there` to true if the member exists, even if it is null; otherwise to false. `is_there` may be NULL. */
-const cJSON *hr__expected(struct hr__cluster_case *self, const char *name, bool *is_there);
+const cJSON *hr__expected(struct hr__verdict *verdict, const char *name, bool *is_there);
 
 /* The following functions compare `actual` with the expected value `name`. If no such value is expected, they compare
    nothing. hr__check_json frees `actual`; if it is NULL, memory is exhausted. `flags` are those of hr__verdict_compare.
    The number of hr__check_number may be INFINITY, which equals null and "inf". */
-void hr__check_json(struct hr__cluster_case *self, const char *name, cJSON *actual, unsigned flags, double tolerance);
-void hr__check_number(struct hr__cluster_case *self, const char *name, double actual, double tolerance);
-static inline void hr__check_bool(struct hr__cluster_case *self, const char *name, bool actual) {
-  hr__check_json(self, name, cJSON_CreateBool(actual), HR__COMPARE_EXACTLY, 0);
+void hr__check_json(struct hr__verdict *verdict, const char *name, cJSON *actual, unsigned flags, double tolerance);
+void hr__check_number(struct hr__verdict *verdict, const char *name, double actual, double tolerance);
+static inline void hr__check_bool(struct hr__verdict *verdict, const char *name, bool actual) {
+  hr__check_json(verdict, name, cJSON_CreateBool(actual), HR__COMPARE_EXACTLY, 0);
 }
-static inline void hr__check_text(struct hr__cluster_case *self, const char *name, const char *actual) {
-  hr__check_json(self, name, actual ? cJSON_CreateString(actual) : cJSON_CreateNull(), HR__COMPARE_EXACTLY, 0);
+static inline void hr__check_text(struct hr__verdict *verdict, const char *name, const char *actual) {
+  hr__check_json(verdict, name, actual ? cJSON_CreateString(actual) : cJSON_CreateNull(), HR__COMPARE_EXACTLY, 0);
 }
 
 /* Returns number * factor, limited to the range from -2^52 to 2^52, so that sums of up to 2047 results do not overflow.

@@ -17,18 +17,9 @@
 
 static const int64_t second_us = 1000000, age_of_start_s = 60;
 
-/* The largest number in a case. Amounts are in millionths of a GPU and in bytes, and the sums of a case must fit into
-   63 bits. */
-#define LARGEST_NUMBER 1e10
 enum { MOST_ROUNDS = 1000 };
 
 /* ---- Comparison ---- */
-
-static const char *const status_words[] = {
-#define STATUS_WORD(name, word) word,
-    HR__KAI_STATUSES(STATUS_WORD)
-#undef STATUS_WORD
-};
 
 /* The state of a comparison. */
 struct compared {
@@ -47,7 +38,7 @@ static void compare_pod(struct compared *compared, uint32_t pod, const cJSON *ex
   const struct hr__kai_pod_state *state = &compared->session->pods[pod];
   const char *name = compared->read->pod_names[pod];
   hr__verdict_compare_text(verdict, join(compared, kind, name, "status"), hr__case_get(expected, "status"),
-                           status_words[state->status]);
+                           hr__kai_status_words[state->status]);
   const char *node = hr__case_text(expected, "node", "");
   if (*node)
     hr__verdict_compare_text(verdict, join(compared, kind, name, "node"), hr__case_get(expected, "node"),
@@ -86,7 +77,7 @@ static void compare_sums(struct compared *compared, uint32_t first, uint32_t n, 
 static void compare_jobs(struct compared *compared, const cJSON *expected) {
   const struct hr__kai_case *read = compared->read;
   for (const cJSON *job = expected ? expected->child : NULL; job; job = job->next) {
-    const uint32_t j = hr__kai_find_name(read->job_names, read->cluster.n_jobs, job->string);
+    const uint32_t j = hr__case_find(read->job_names, read->cluster.n_jobs, job->string);
     if (j == HR__KAI_NONE) {
       hr__verdict_compare_text(read->verdict, join(compared, "jobs", job->string, "status"),
                                hr__case_get(job, "status"), "missing");
@@ -102,7 +93,7 @@ static void compare_jobs(struct compared *compared, const cJSON *expected) {
 static void compare_pods(struct compared *compared, const cJSON *expected) {
   const struct hr__kai_case *read = compared->read;
   for (const cJSON *task = expected ? expected->child : NULL; task; task = task->next) {
-    const uint32_t p = hr__kai_find_name(read->pod_names, read->cluster.n_pods, task->string);
+    const uint32_t p = hr__case_find(read->pod_names, read->cluster.n_pods, task->string);
     if (p == HR__KAI_NONE) continue; /* KAI ignores expectations of pods that do not exist */
     compare_pod(compared, p, task, "tasks");
     compare_sums(compared, p, 1, task, "tasks", task->string);
@@ -113,38 +104,40 @@ static void compare_pods(struct compared *compared, const cJSON *expected) {
 static void compare_nodes(struct compared *compared, const cJSON *expected) {
   const struct hr__kai_case *read = compared->read;
   for (const cJSON *node = expected ? expected->child : NULL; node; node = node->next) {
-    const uint32_t n = hr__kai_find_name(read->node_names, read->cluster.n_nodes, node->string);
+    const uint32_t n = hr__case_find(read->node_names, read->cluster.n_nodes, node->string);
     if (n == HR__KAI_NONE) continue;
     const size_t cell = (size_t)n * read->cluster.n_dims + HR__KAI_DIM_GPUS;
-    if (hr__case_get(node, "idle_gpus"))
-      hr__verdict_compare_number(read->verdict, join(compared, "nodes", node->string, "idle_gpus"),
-                                 hr__case_get(node, "idle_gpus"), (double)compared->session->idle[cell]);
-    if (hr__case_get(node, "releasing_gpus"))
-      hr__verdict_compare_number(read->verdict, join(compared, "nodes", node->string, "releasing_gpus"),
-                                 hr__case_get(node, "releasing_gpus"), (double)compared->session->releasing[cell]);
+    const cJSON *idle = hr__case_get(node, "idle_gpus"), *releasing = hr__case_get(node, "releasing_gpus");
+    if (idle)
+      hr__verdict_compare_number(read->verdict, join(compared, "nodes", node->string, "idle_gpus"), idle,
+                                 (double)compared->session->idle[cell]);
+    if (releasing)
+      hr__verdict_compare_number(read->verdict, join(compared, "nodes", node->string, "releasing_gpus"), releasing,
+                                 (double)compared->session->releasing[cell]);
   }
 }
 
 /* Compares the numbers of bound, evicted and pipelined pods of a session. A pipelined pod waits for resources that are
    being released. The expected numbers are upper bounds. */
-static void compare_limits(struct compared *compared, const cJSON *expected) {
-  struct hr__verdict *verdict = compared->read->verdict;
+static void compare_limits(const struct hr__kai_case *read, const struct hr__kai_session *session) {
+  const cJSON *expected = hr__case_get(read->verdict->expect, "per_session_call_limits");
+  struct compared compared = {.read = read, .session = session};
   const struct {
     const char *member;
     uint32_t actual;
-  } limits[] = {{"binds_max", compared->session->n_bound},
-                {"evictions_max", compared->session->n_evicted},
-                {"pipelines_max", compared->session->n_pipelined}};
+  } limits[] = {
+      {"binds_max", session->n_bound}, {"evictions_max", session->n_evicted}, {"pipelines_max", session->n_pipelined}};
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
     const cJSON *value = hr__case_get(expected, limits[i].member);
     if (value && (double)limits[i].actual > value->valuedouble)
-      hr__verdict_compare_number(verdict, join(compared, "calls", "per_session", limits[i].member), value,
+      hr__verdict_compare_number(read->verdict, join(&compared, "calls", "per_session", limits[i].member), value,
                                  limits[i].actual);
   }
 }
 
-static void compare(const struct hr__kai_case *read, const struct hr__kai_session *session, const cJSON *expected) {
+static void compare(const struct hr__kai_case *read, const struct hr__kai_session *session) {
   struct compared compared = {.read = read, .session = session};
+  const cJSON *expected = read->verdict->expect;
   compare_jobs(&compared, hr__case_get(expected, "jobs"));
   compare_pods(&compared, hr__case_get(expected, "tasks"));
   compare_nodes(&compared, hr__case_get(expected, "nodes"));
@@ -158,14 +151,13 @@ static enum hr__kai_action action_of(const char *word) {
       HR__KAI_ACTIONS(ACTION_WORD)
 #undef ACTION_WORD
   };
-  int action = 0;
-  while (action < HR__KAI_N_ACTIONS && strcmp(words[action], word) != 0) action++;
-  return (enum hr__kai_action)action;
+  const uint32_t action = hr__case_find(words, HR__KAI_N_ACTIONS, word);
+  return action == HR__KAI_NONE ? HR__KAI_N_ACTIONS : (enum hr__kai_action)action;
 }
 
 /* Runs one session. Returns NULL if memory is exhausted or the case has an unknown action. */
-static const struct hr__kai_session *run_session(const struct hr__kai_case *read, const cJSON *whole) {
-  const cJSON *actions = hr__case_get(hr__case_get(whole, "run"), "actions"), *action;
+static const struct hr__kai_session *run_session(const struct hr__kai_case *read) {
+  const cJSON *actions = hr__case_get(hr__case_get(read->verdict->whole, "run"), "actions"), *action;
   const struct hr__kai_cluster *cluster = &read->cluster;
   for (uint32_t j = 0; j < cluster->n_jobs; j++) {
     struct hr__kai_job *job = &cluster->jobs[j];
@@ -213,36 +205,33 @@ static void go_on(struct hr__kai_case *read, const struct hr__kai_session *sessi
 /* Runs one session, compares its numbers of calls, and sets the states of the pods for the next session. If `compares`
    is set, also compares the pods in the state after the actions. Returns false if memory is exhausted or the case has
    an unknown action. */
-static bool run_round(struct hr__kai_case *read, const cJSON *whole, bool compares) {
-  const struct hr__kai_session *session = run_session(read, whole);
+static bool run_round(struct hr__kai_case *read, bool compares) {
+  const struct hr__kai_session *session = run_session(read);
   if (!session) return false;
-  if (compares) compare(read, session, hr__case_get(whole, "expect"));
-  struct compared compared = {.read = read, .session = session};
-  compare_limits(&compared, hr__case_get(hr__case_get(whole, "expect"), "per_session_call_limits"));
+  if (compares) compare(read, session);
+  compare_limits(read, session);
   for (uint32_t p = 0; p < read->cluster.n_pods; p++) go_on(read, session, p);
   return !read->verdict->no_memory;
 }
 
 /* Compares the pods in their state at the start of the next session. Returns false if memory is exhausted. */
-static bool compare_between(const struct hr__kai_case *read, const cJSON *whole) {
+static bool compare_between(const struct hr__kai_case *read) {
   const struct hr__kai_session *session = hr__kai_session_create(read->verdict->arena, &read->cluster, read->start);
   if (!session) read->verdict->no_memory = true;
-  if (session) compare(read, session, hr__case_get(whole, "expect"));
+  if (session) compare(read, session);
   return session != NULL;
 }
 
-/* Runs a case of the kind "schedule": one or more sessions. */
-static void run_schedule(const cJSON *whole, struct hr__verdict *verdict) {
+void hr__kai_run_schedule(struct hr__verdict *verdict) {
   struct hr__kai_case read;
-  const cJSON *run = hr__case_get(whole, "run"), *expected = hr__case_get(whole, "expect");
-  if (!hr__kai_case_read(&read, whole, verdict)) return;
+  const cJSON *run = hr__case_get(verdict->whole, "run");
+  if (!hr__kai_case_read(&read, verdict)) return;
   read.cluster.config.stale_grace_us = hr__case_whole(run, "staleness_grace_s", 0) * second_us;
   if (!hr__case_text_is(run, "mode", "rounds")) {
-    const struct hr__kai_session *session = run_session(&read, whole);
+    const struct hr__kai_session *session = run_session(&read);
     if (!session) return;
-    struct compared compared = {.read = &read, .session = session};
-    compare(&read, session, expected);
-    compare_limits(&compared, hr__case_get(expected, "per_session_call_limits"));
+    compare(&read, session);
+    compare_limits(&read, session);
     return;
   }
   const int64_t n_until = hr__case_whole(run, "rounds_until_match", 2),
@@ -252,17 +241,8 @@ static void run_schedule(const cJSON *whole, struct hr__verdict *verdict) {
     return;
   }
   for (int64_t i = 0; i < n_until; i++)
-    if (!run_round(&read, whole, false)) return;
-  if (!compare_between(&read, whole)) return;
+    if (!run_round(&read, false)) return;
+  if (!compare_between(&read)) return;
   for (int64_t i = 0; i < n_after; i++)
-    if (!run_round(&read, whole, true)) return;
-}
-
-void hr__conform_kai(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  hr__verdict_limit_numbers(verdict, whole, LARGEST_NUMBER);
-  if (verdict->malformed) return;
-  if (strcmp(kind, "schedule") == 0)
-    run_schedule(whole, verdict);
-  else
-    hr__kai_run_rule(whole, kind, verdict);
+    if (!run_round(&read, true)) return;
 }

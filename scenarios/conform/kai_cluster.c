@@ -22,25 +22,23 @@ static const int64_t default_cpu_milli = 1000, default_mem_bytes = 1000000000, m
 struct reader {
   struct hr__kai_case *read;
   struct hr__verdict *verdict;
-  const cJSON *whole, *cluster;
+  const cJSON *cluster;
   const char **profiles; /* [n_profiles] names of MIG profiles; profile i is the dimension HR__KAI_DIM_MIG + i */
   uint32_t n_profiles, max_profiles;
 };
 
 static uint32_t profile_of(struct reader *reader, const char *name) {
-  const uint32_t found = hr__kai_find_name(reader->profiles, reader->n_profiles, name);
+  const uint32_t found = hr__case_find(reader->profiles, reader->n_profiles, name);
   if (found != HR__KAI_NONE) return found;
   reader->profiles[reader->n_profiles] = name;
   return reader->n_profiles++;
 }
 
+/* Adds the profiles in {PROFILE: count}, or only their number if the profiles are not allocated yet. */
 static void read_profiles_of(struct reader *reader, const cJSON *counts) {
-  for (const cJSON *count = counts ? counts->child : NULL; count; count = count->next)
-    if (reader->profiles) (void)profile_of(reader, count->string);
-}
-
-static uint32_t count_profiles_of(const cJSON *counts) {
-  return counts ? (uint32_t)cJSON_GetArraySize(counts) : 0;
+  const cJSON *count;
+  reader->max_profiles += (uint32_t)cJSON_GetArraySize(counts);
+  cJSON_ArrayForEach(count, counts) if (reader->profiles)(void) profile_of(reader, count->string);
 }
 
 /* Returns the number of slices of a MIG profile, such as 2 for "nvidia.com/mig-2g.10gb"; 0: unknown. */
@@ -52,20 +50,13 @@ static int64_t slices_of(const char *profile) {
 /* Collects the MIG profiles of nodes and pods, and sets the number of dimensions. The first pass only counts. */
 static void read_dimensions(struct reader *reader) {
   const cJSON *node, *job, *task;
-  uint32_t n = 1;
   for (int pass = 0; pass < 2; pass++) {
-    cJSON_ArrayForEach(node, hr__case_get(reader->cluster, "nodes")) {
-      const cJSON *counts = hr__case_get(node, "mig_instances");
-      n += count_profiles_of(counts);
-      read_profiles_of(reader, counts);
-    }
-    cJSON_ArrayForEach(job, hr__case_get(reader->whole, "jobs")) {
-      cJSON_ArrayForEach(task, hr__case_get(job, "tasks")) {
-        n += count_profiles_of(hr__case_get(task, "mig"));
-        read_profiles_of(reader, hr__case_get(task, "mig"));
-      }
-    }
-    if (pass == 0) reader->profiles = hr__verdict_alloc(reader->verdict, n, sizeof *reader->profiles);
+    cJSON_ArrayForEach(node, hr__case_get(reader->cluster, "nodes"))
+        read_profiles_of(reader, hr__case_get(node, "mig_instances"));
+    cJSON_ArrayForEach(job, hr__case_get(reader->verdict->whole, "jobs"))
+        cJSON_ArrayForEach(task, hr__case_get(job, "tasks")) read_profiles_of(reader, hr__case_get(task, "mig"));
+    if (pass == 0)
+      reader->profiles = hr__verdict_alloc(reader->verdict, reader->max_profiles, sizeof *reader->profiles);
   }
   struct hr__kai_cluster *cluster = &reader->read->cluster;
   cluster->n_dims = HR__KAI_DIM_MIG + reader->n_profiles;
@@ -76,8 +67,9 @@ static void read_dimensions(struct reader *reader) {
 }
 
 static void add_profiles(struct reader *reader, const cJSON *counts, int64_t *amounts) {
-  for (const cJSON *count = counts ? counts->child : NULL; count; count = count->next)
-    amounts[HR__KAI_DIM_MIG + profile_of(reader, count->string)] += hr__case_value_whole(count, 0);
+  const cJSON *count;
+  cJSON_ArrayForEach(count, counts) amounts[HR__KAI_DIM_MIG + profile_of(reader, count->string)] +=
+      hr__case_value_whole(count, 0);
 }
 
 /* ---- Nodes ---- */
@@ -131,9 +123,9 @@ static void read_nodes(struct reader *reader) {
 /* Returns the JSON object of a node; NULL: not found. */
 static const cJSON *node_source(const struct reader *reader, uint32_t node) {
   const cJSON *source;
-  cJSON_ArrayForEach(source, hr__case_get(reader->cluster, "nodes")) if (strcmp(hr__case_text(source, "name", ""),
-                                                                                reader->read->node_names[node]) ==
-                                                                         0) return source;
+  cJSON_ArrayForEach(source, hr__case_get(reader->cluster,
+                                          "nodes")) if (hr__case_text_is(source, "name",
+                                                                         reader->read->node_names[node])) return source;
   return NULL;
 }
 
@@ -148,8 +140,7 @@ static const char *label_of(const struct reader *reader, uint32_t node, const ch
 static bool has_all_labels(const struct reader *reader, uint32_t node, const cJSON *levels) {
   const cJSON *level;
   cJSON_ArrayForEach(level, levels) {
-    const char *label = cJSON_IsString(level) ? label_of(reader, node, level->valuestring) : NULL;
-    if (!label) return false;
+    if (!cJSON_IsString(level) || !label_of(reader, node, level->valuestring)) return false;
   }
   return true;
 }
@@ -194,7 +185,7 @@ static void read_topology(struct reader *reader, const cJSON *source, struct hr_
       }
       const char *id = domain_id(reader, n, levels, level);
       if (!id) return;
-      const uint32_t found = hr__kai_find_name(ids + first, topology->n_domains - first, id);
+      const uint32_t found = hr__case_find(ids + first, topology->n_domains - first, id);
       *domain = found == HR__KAI_NONE ? topology->n_domains : first + found;
       if (found == HR__KAI_NONE) ids[topology->n_domains++] = id;
     }
@@ -259,7 +250,6 @@ static int64_t amount_of(const cJSON *source, const char *member, double unit) {
 static void read_queue(const cJSON *source, struct hr__kai_queue *queue) {
   static const char *const members[] = {"cpu_milli", "mem_mb", "gpu"}, *const weights[] = {"cpu", "mem", "gpu"};
   static const double units[] = {1, 1e6, HR__KAI_GPU_UNIT};
-  const cJSON *usage = hr__case_get(source, "usage");
   queue->priority = (int32_t)hr__case_whole(source, "priority", 100);
   queue->created = hr__case_whole(source, "created_order", 0);
   const int64_t preempt_s = hr__case_whole(source, "preempt_min_runtime_s", -1);
@@ -270,11 +260,12 @@ static void read_queue(const cJSON *source, struct hr__kai_queue *queue) {
     queue->share[r].deserved = amount_of(hr__case_get(source, "deserved"), members[r], units[r]);
     queue->share[r].limit = amount_of(hr__case_get(source, "limit"), members[r], units[r]);
     queue->share[r].weight = hr__case_real(hr__case_get(source, "weight"), weights[r], 1);
-    queue->share[r].usage = hr__case_real(usage, weights[r], 0);
+    queue->share[r].usage = hr__case_real(hr__case_get(source, "usage"), weights[r], 0);
   }
 }
 
-bool hr__kai_has_cycle(const struct hr__kai_queue *queues, uint32_t n_queues) {
+/* Returns whether any queue is its own ancestor. */
+static bool has_cycle(const struct hr__kai_queue *queues, uint32_t n_queues) {
   for (uint32_t i = 0; i < n_queues; i++) {
     uint32_t q = i;
     for (uint32_t depth = 0; q != HR__KAI_NONE && depth < n_queues; depth++) q = queues[q].parent;
@@ -283,55 +274,61 @@ bool hr__kai_has_cycle(const struct hr__kai_queue *queues, uint32_t n_queues) {
   return false;
 }
 
+bool hr__kai_read_queues(struct hr__kai_queues *queues, const cJSON *source, const char *name, const char *parent,
+                         struct hr__verdict *verdict) {
+  const cJSON *item;
+  queues->n = (uint32_t)cJSON_GetArraySize(source);
+  queues->list = hr__verdict_alloc(verdict, queues->n, sizeof *queues->list);
+  queues->names = hr__verdict_alloc(verdict, queues->n, sizeof *queues->names);
+  uint32_t *ranks = hr__verdict_alloc(verdict, queues->n, sizeof *ranks), i = 0;
+  if (verdict->no_memory) return false;
+  cJSON_ArrayForEach(item, source) queues->names[i++] = name ? hr__case_text(item, name, "") : item->string;
+  hr__kai_rank_names(queues->names, queues->n, ranks);
+  i = 0;
+  cJSON_ArrayForEach(item, source) {
+    struct hr__kai_queue *queue = &queues->list[i];
+    const char *above = hr__case_text(item, parent, "");
+    queue->name_rank = ranks[i++];
+    queue->parent = *above ? hr__case_find(queues->names, queues->n, above) : HR__KAI_NONE;
+    if (queue->parent != HR__KAI_NONE) queues->list[queue->parent].n_children++;
+  }
+  if (has_cycle(queues->list, queues->n)) verdict->malformed = "a queue is its own ancestor";
+  return !verdict->malformed;
+}
+
 static void read_queues(struct reader *reader) {
   struct hr__kai_case *read = reader->read;
-  const cJSON *sources = hr__case_get(reader->whole, "queues"), *source;
-  const uint32_t n = hr__case_count(reader->whole, "queues");
-  struct hr__kai_queue *queues = hr__verdict_alloc(reader->verdict, n, sizeof *queues);
-  uint32_t *ranks = hr__verdict_alloc(reader->verdict, n, sizeof *ranks), i = 0;
-  read->queue_names = hr__verdict_alloc(reader->verdict, n, sizeof *read->queue_names);
-  if (reader->verdict->no_memory) return;
-  cJSON_ArrayForEach(source, sources) read->queue_names[i++] = hr__case_text(source, "name", "");
-  hr__kai_rank_names(read->queue_names, n, ranks);
-  i = 0;
-  cJSON_ArrayForEach(source, sources) {
-    read_queue(source, &queues[i]);
-    queues[i].name_rank = ranks[i];
-    const char *parent = hr__case_text(source, "parent", "");
-    queues[i].parent = *parent ? hr__kai_find_name(read->queue_names, n, parent) : HR__KAI_NONE;
-    i++;
-  }
-  if (hr__kai_has_cycle(queues, n)) {
-    reader->verdict->malformed = "a queue is its own ancestor";
-    return;
-  }
-  for (i = 0; i < n; i++)
-    if (queues[i].parent != HR__KAI_NONE) queues[queues[i].parent].n_children++;
-  read->cluster.queues = queues;
-  read->cluster.n_queues = n;
+  const cJSON *sources = hr__case_get(reader->verdict->whole, "queues"), *source;
+  struct hr__kai_queues queues;
+  uint32_t i = 0;
+  if (!hr__kai_read_queues(&queues, sources, "name", "parent", reader->verdict)) return;
+  cJSON_ArrayForEach(source, sources) read_queue(source, &queues.list[i++]);
+  read->queue_names = queues.names;
+  read->cluster.queues = queues.list;
+  read->cluster.n_queues = queues.n;
 }
 
 /* Returns the queue of a job; HR__KAI_NONE if the queue does not exist, or if it names a parent that does not exist. */
 static uint32_t queue_of(const struct reader *reader, const cJSON *job) {
   const struct hr__kai_case *read = reader->read;
-  const uint32_t queue = hr__kai_find_name(read->queue_names, read->cluster.n_queues, hr__case_text(job, "queue", ""));
+  const uint32_t queue = hr__case_find(read->queue_names, read->cluster.n_queues, hr__case_text(job, "queue", ""));
   if (queue == HR__KAI_NONE) return queue;
-  const cJSON *source = cJSON_GetArrayItem(hr__case_get(reader->whole, "queues"), (int)queue);
+  const cJSON *source = cJSON_GetArrayItem(hr__case_get(reader->verdict->whole, "queues"), (int)queue);
   const bool wants_parent = *hr__case_text(source, "parent", "") != '\0';
   return wants_parent && read->cluster.queues[queue].parent == HR__KAI_NONE ? HR__KAI_NONE : queue;
 }
 
 /* ---- Pods ---- */
 
-static enum hr__kai_status status_of(const char *word) {
-  static const char *const words[] = {
+const char *const hr__kai_status_words[HR__KAI_N_STATUSES] = {
 #define STATUS_WORD(name, text) text,
-      HR__KAI_STATUSES(STATUS_WORD)
+    HR__KAI_STATUSES(STATUS_WORD)
 #undef STATUS_WORD
-  };
-  int status = 0;
-  while (status < HR__KAI_N_STATUSES && strcmp(words[status], word) != 0) status++;
-  return status < HR__KAI_N_STATUSES ? (enum hr__kai_status)status : HR__KAI_UNKNOWN;
+};
+
+enum hr__kai_status hr__kai_status_named(const char *word) {
+  const uint32_t status = hr__case_find(hr__kai_status_words, HR__KAI_N_STATUSES, word);
+  return status == HR__KAI_NONE ? HR__KAI_UNKNOWN : (enum hr__kai_status)status;
 }
 
 /* Reads the GPUs that a pod requests. */
@@ -367,15 +364,10 @@ static void read_gpus(struct reader *reader, const cJSON *task, struct hr__kai_p
    the result is NULL. The result is also NULL if memory is exhausted. */
 static const uint8_t *read_affinity(const struct reader *reader, const cJSON *names) {
   const struct hr__kai_case *read = reader->read;
-  const cJSON *name;
   if (!cJSON_IsArray(names) || cJSON_GetArraySize(names) == 0) return NULL;
   uint8_t *allowed = hr__verdict_alloc(reader->verdict, read->cluster.n_nodes, 1);
-  if (!allowed) return NULL;
-  cJSON_ArrayForEach(name, names) {
-    if (!cJSON_IsString(name)) continue;
-    for (uint32_t n = 0; n < read->cluster.n_nodes; n++)
-      if (strcmp(label_of(reader, n, node_type_label), name->valuestring) == 0) allowed[n] = 1;
-  }
+  for (uint32_t n = 0; allowed && n < read->cluster.n_nodes; n++)
+    allowed[n] = hr__case_list_has(names, label_of(reader, n, node_type_label));
   return allowed;
 }
 
@@ -418,8 +410,8 @@ static void read_pod(struct reader *reader, const cJSON *job, const cJSON *task,
   pod->legacy_mig = hr__case_bool(task, "legacy_mig", false);
   pod->allowed_nodes = read_affinity(reader, hr__case_get(task, "node_affinity"));
   read_gpus(reader, task, pod, request);
-  start->status = status_of(hr__case_text(task, "state", "Pending"));
-  start->node = hr__kai_find_name(read->node_names, read->cluster.n_nodes, hr__case_text(task, "node", ""));
+  start->status = hr__kai_status_named(hr__case_text(task, "state", "Pending"));
+  start->node = hr__case_find(read->node_names, read->cluster.n_nodes, hr__case_text(task, "node", ""));
 }
 
 /* Returns whether pod `l` of a job precedes pod `r`. With the plug-in taskorder, pods with a task priority precede pods
@@ -489,7 +481,7 @@ static void read_sets(const struct reader *reader, struct room *room, uint32_t j
   read_group(reader, room, j, HR__KAI_NONE, hr__case_get(source, "subgroups"));
   const uint32_t n_sets = room->n_sets - job->first_set;
   if ((n_without > 0 || n_sets == 0) &&
-      hr__kai_find_name(room->set_names + job->first_set, n_sets, "default") == HR__KAI_NONE)
+      hr__case_find(room->set_names + job->first_set, n_sets, "default") == HR__KAI_NONE)
     add_set(reader, room, j, job->first_group, "default",
             n_sets == 0 ? hr__case_whole(source, "min_available", 1) : hr__case_count(source, "tasks"), NULL);
   job->n_sets = room->n_sets - job->first_set;
@@ -503,7 +495,8 @@ static void read_sets(const struct reader *reader, struct room *room, uint32_t j
 }
 
 /* Lists the pods of each pod set, sorted by `order`. */
-static void list_pods(struct reader *reader, struct room *room, const struct hr__kai_job *job, uint32_t n_listed) {
+static void list_pods(struct room *room, const struct hr__kai_job *job) {
+  uint32_t n_listed = job->first_pod;
   for (uint32_t s = job->first_set; s < job->first_set + job->n_sets; s++) {
     struct hr__kai_pod_set *set = &room->sets[s];
     uint32_t *list = room->pods_of_sets + n_listed;
@@ -516,7 +509,6 @@ static void list_pods(struct reader *reader, struct room *room, const struct hr_
     }
     n_listed += set->n_pods;
   }
-  (void)reader;
 }
 
 static void read_pods(struct reader *reader, struct room *room, uint32_t j, const cJSON *source) {
@@ -528,7 +520,7 @@ static void read_pods(struct reader *reader, struct room *room, uint32_t j, cons
     const uint32_t p = room->n_pods++;
     struct hr__kai_pod *pod = &room->pods[p];
     const char *name = hr__case_text(task, "subgroup", "default");
-    const uint32_t set = hr__kai_find_name(room->set_names + job->first_set, job->n_sets, name);
+    const uint32_t set = hr__case_find(room->set_names + job->first_set, job->n_sets, name);
     read->pod_names[p] = hr__case_text(task, "name", "");
     read_pod(reader, source, task, pod, &read->start[p]);
     read_groups(reader, task, pod, &read->start[p], room->gpu_names, room->gpu_nodes);
@@ -537,7 +529,7 @@ static void read_pods(struct reader *reader, struct room *room, uint32_t j, cons
     cJSON_ArrayForEach(other, tasks) pod->order += task_before(reader, other, task);
   }
   job->n_pods = room->n_pods - job->first_pod;
-  list_pods(reader, room, job, job->first_pod);
+  list_pods(room, job);
 }
 
 static void read_job(struct reader *reader, struct room *room, uint32_t j, const cJSON *source) {
@@ -559,10 +551,10 @@ static void read_job(struct reader *reader, struct room *room, uint32_t j, const
 static bool allocate_jobs(struct reader *reader, struct room *room) {
   struct hr__kai_case *read = reader->read;
   struct hr__verdict *verdict = reader->verdict;
-  const uint32_t n_jobs = hr__case_count(reader->whole, "jobs");
+  const uint32_t n_jobs = hr__case_count(reader->verdict->whole, "jobs");
   uint32_t n_pods = 0, n_sets = 0, n_groups = 0, n_gpus = 0;
   const cJSON *job, *task;
-  cJSON_ArrayForEach(job, hr__case_get(reader->whole, "jobs")) {
+  cJSON_ArrayForEach(job, hr__case_get(reader->verdict->whole, "jobs")) {
     n_pods += hr__case_count(job, "tasks");
     n_sets += count_sets(hr__case_get(job, "subgroups"), false) + 1;
     n_groups += count_sets(hr__case_get(job, "subgroups"), true);
@@ -612,10 +604,11 @@ static void read_jobs(struct reader *reader) {
   if (!allocate_jobs(reader, &room)) return;
   uint32_t *ranks = hr__verdict_alloc(reader->verdict, read->cluster.n_jobs, sizeof *ranks), j = 0;
   if (!ranks) return;
-  cJSON_ArrayForEach(job, hr__case_get(reader->whole, "jobs")) read->job_names[j++] = hr__case_text(job, "name", "");
+  cJSON_ArrayForEach(job, hr__case_get(reader->verdict->whole, "jobs")) read->job_names[j++] =
+      hr__case_text(job, "name", "");
   hr__kai_rank_names(read->job_names, read->cluster.n_jobs, ranks);
   j = 0;
-  cJSON_ArrayForEach(job, hr__case_get(reader->whole, "jobs")) {
+  cJSON_ArrayForEach(job, hr__case_get(reader->verdict->whole, "jobs")) {
     read->cluster.jobs[j].name_rank = ranks[j];
     read_job(reader, &room, j++, job);
   }
@@ -709,16 +702,15 @@ static bool enable_plugin(struct hr__kai_config *config, const char *name) {
     *plugins[i].enabled = true;
     return true;
   }
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (strcmp(others[i], name) == 0) return true;
-  return false;
+  return hr__case_find(others, sizeof others / sizeof *others, name) != HR__KAI_NONE;
 }
 
 /* Reads the configuration. Without a list of plug-ins, the default plug-ins are enabled. If the list has an unknown
    plug-in, marks the case as not supported and returns false. */
 static bool read_config(struct reader *reader) {
   struct hr__kai_config *config = &reader->read->cluster.config;
-  const cJSON *source = hr__case_get(reader->whole, "config"), *plugins = hr__case_get(source, "plugins"), *plugin;
+  const cJSON *source = hr__case_get(reader->verdict->whole, "config"), *plugins = hr__case_get(source, "plugins"),
+              *plugin;
   *config = hr__kai_default_config();
   config->allow_consolidating_reclaim = hr__case_bool(source, "allow_consolidating_reclaim", true);
   config->max_consolidation_victims = hr__case_whole(source, "max_consolidation_preemptees", -1);
@@ -743,7 +735,7 @@ static bool read_config(struct reader *reader) {
 static bool is_supported(const struct reader *reader) {
   const cJSON *job, *task;
   const char *missing = hr__case_get(reader->cluster, "dra") ? "DRA" : NULL;
-  cJSON_ArrayForEach(job, hr__case_get(reader->whole, "jobs")) {
+  cJSON_ArrayForEach(job, hr__case_get(reader->verdict->whole, "jobs")) {
     cJSON_ArrayForEach(task, hr__case_get(job, "tasks")) {
       if (hr__case_get(task, "resource_claims")) missing = "DRA";
       if (hr__case_get(task, "pod_affinity_topology_key")) missing = "pod affinity";
@@ -754,8 +746,8 @@ static bool is_supported(const struct reader *reader) {
   return !missing;
 }
 
-bool hr__kai_case_read(struct hr__kai_case *read, const cJSON *whole, struct hr__verdict *verdict) {
-  struct reader reader = {.read = read, .verdict = verdict, .whole = whole, .cluster = hr__case_get(whole, "cluster")};
+bool hr__kai_case_read(struct hr__kai_case *read, struct hr__verdict *verdict) {
+  struct reader reader = {.read = read, .verdict = verdict, .cluster = hr__case_get(verdict->whole, "cluster")};
   *read = (struct hr__kai_case){.verdict = verdict};
   if (!is_supported(&reader) || !read_config(&reader)) return false;
   read_dimensions(&reader);

@@ -22,8 +22,6 @@ static const char *const short_words[HR__KAI_RESOURCES] = {"cpu", "mem", "gpu"};
 static const char *const request_words[HR__KAI_RESOURCES] = {"cpu_milli", "mem_bytes", "gpus"};
 static const int non_preemptible_priority = 100;
 
-typedef void run_rule(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict);
-
 /* Converts an amount of a case to the unit of the model. A negative amount means unlimited. */
 static int64_t to_amount(double value, int resource) {
   return value < 0 ? HR__KAI_UNLIMITED : llround(value * units[resource]);
@@ -54,13 +52,6 @@ static void compare_real(struct hr__verdict *verdict, const char *place, const c
 }
 
 /* ---- Queues ---- */
-
-/* The queues of a case, in the order of the case. */
-struct queues {
-  struct hr__kai_queue *list;
-  const char **names;
-  uint32_t n;
-};
 
 /* Reads a share. The members have the names of the fields of KAI. */
 static struct hr__kai_share read_share(const cJSON *source, int resource) {
@@ -97,44 +88,22 @@ static void read_attributes(const cJSON *source, struct hr__kai_queue *queue) {
   }
 }
 
-/* Allocates the queues of an object {NAME: queue}, and links them to their parents. `parent` is the member of a queue
-   that names its parent. Returns false if a queue is its own ancestor, or if memory is exhausted. */
-static bool name_queues(struct queues *queues, const cJSON *source, const char *parent, struct hr__verdict *verdict) {
-  queues->n = source ? (uint32_t)cJSON_GetArraySize(source) : 0;
-  queues->list = hr__verdict_alloc(verdict, queues->n, sizeof *queues->list);
-  queues->names = hr__verdict_alloc(verdict, queues->n, sizeof *queues->names);
-  uint32_t *ranks = hr__verdict_alloc(verdict, queues->n, sizeof *ranks), i = 0;
-  if (verdict->no_memory) return false;
-  for (const cJSON *queue = source ? source->child : NULL; queue; queue = queue->next)
-    queues->names[i++] = queue->string ? queue->string : "";
-  hr__kai_rank_names(queues->names, queues->n, ranks);
-  i = 0;
-  for (const cJSON *queue = source ? source->child : NULL; queue; queue = queue->next, i++) {
-    queues->list[i].name_rank = ranks[i];
-    const char *name = hr__case_text(queue, parent, "");
-    queues->list[i].parent = *name ? hr__kai_find_name(queues->names, queues->n, name) : HR__KAI_NONE;
-    if (queues->list[i].parent != HR__KAI_NONE) queues->list[queues->list[i].parent].n_children++;
-  }
-  if (hr__kai_has_cycle(queues->list, queues->n)) verdict->malformed = "a queue is its own ancestor";
-  return !verdict->malformed;
-}
-
-static bool read_attribute_queues(struct queues *queues, const cJSON *source, struct hr__verdict *verdict) {
-  if (!name_queues(queues, source, "ParentQueue", verdict)) return false;
+static bool read_attribute_queues(struct hr__kai_queues *queues, const cJSON *source, struct hr__verdict *verdict) {
+  if (!hr__kai_read_queues(queues, source, NULL, "ParentQueue", verdict)) return false;
   uint32_t i = 0;
-  for (const cJSON *queue = source ? source->child : NULL; queue; queue = queue->next)
-    read_attributes(queue, &queues->list[i++]);
+  const cJSON *queue;
+  cJSON_ArrayForEach(queue, source) read_attributes(queue, &queues->list[i++]);
   return true;
 }
 
 /* ---- Division ---- */
 
-static void run_division(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
+static void run_division(struct hr__verdict *verdict) {
   static const int r = HR__KAI_GPU; /* the resource with the finest unit; all resources are divided in the same way */
-  struct queues queues;
-  const cJSON *source = hr__case_get(input, "queues"), *queue;
-  const char *fn = hr__case_text(input, "fn", "");
-  if (!name_queues(&queues, source, "parent", verdict)) return;
+  struct hr__kai_queues queues;
+  const cJSON *source = hr__case_get(verdict->input, "queues"), *queue;
+  const char *fn = hr__case_text(verdict->input, "fn", "");
+  if (!hr__kai_read_queues(&queues, source, NULL, "parent", verdict)) return;
   uint32_t *ids = hr__verdict_alloc(verdict, queues.n, sizeof *ids), i = 0;
   double *remainders = hr__verdict_alloc(verdict, queues.n, sizeof *remainders);
   if (!ids || !remainders) return;
@@ -149,8 +118,9 @@ static void run_division(const cJSON *input, const cJSON *expected, struct hr__v
                                                      .weight = hr__case_real(queue, "weight", 0),
                                                      .usage = hr__case_real(queue, "usage", 0)};
   }
-  const double k = hr__case_real(input, "k_value", 0);
-  const struct hr__kai_amounts total = {.of = {[HR__KAI_GPU] = to_amount(hr__case_real(input, "total", 0), r)}};
+  const double k = hr__case_real(verdict->input, "k_value", 0);
+  const struct hr__kai_amounts total = {
+      .of = {[HR__KAI_GPU] = to_amount(hr__case_real(verdict->input, "total", 0), r)}};
   int64_t rest = 0;
   if (strcmp(fn, "fair_share_hierarchical") == 0)
     hr__kai_divide_tree(queues.list, queues.n, &total, k, ids, remainders);
@@ -158,18 +128,18 @@ static void run_division(const cJSON *input, const cJSON *expected, struct hr__v
     rest = hr__kai_divide_rest(queues.list, ids, queues.n, r, total.of[r], k, remainders);
   else
     rest = hr__kai_divide(queues.list, ids, queues.n, r, total.of[r], k, remainders);
-  cJSON_ArrayForEach(queue, hr__case_get(expected, "fair_share")) {
-    const uint32_t q = hr__kai_find_name(queues.names, queues.n, queue->string);
+  cJSON_ArrayForEach(queue, hr__case_get(verdict->expect, "fair_share")) {
+    const uint32_t q = hr__case_find(queues.names, queues.n, queue->string);
     compare_real(verdict, queue->string, queue, q == HR__KAI_NONE ? -1 : from_amount(queues.list[q].share[r].fair, r));
   }
-  if (hr__case_get(expected, "remaining"))
-    compare_real(verdict, "remaining", hr__case_get(expected, "remaining"), (double)rest / units[r]);
+  if (hr__case_get(verdict->expect, "remaining"))
+    compare_real(verdict, "remaining", hr__case_get(verdict->expect, "remaining"), (double)rest / units[r]);
 }
 
 /* ---- Reclaim ---- */
 
-static bool read_reclaim_queues(struct queues *queues, const cJSON *source, struct hr__verdict *verdict) {
-  if (!name_queues(queues, source, "parent", verdict)) return false;
+static bool read_reclaim_queues(struct hr__kai_queues *queues, const cJSON *source, struct hr__verdict *verdict) {
+  if (!hr__kai_read_queues(queues, source, NULL, "parent", verdict)) return false;
   uint32_t i = 0;
   for (const cJSON *queue = source ? source->child : NULL; queue; queue = queue->next, i++)
     for (int r = 0; r < HR__KAI_RESOURCES; r++) {
@@ -184,17 +154,17 @@ static bool read_reclaim_queues(struct queues *queues, const cJSON *source, stru
   return true;
 }
 
-static bool is_reclaimable(const struct queues *queues, const struct hr__kai_reclaimer *reclaimer, const cJSON *input,
+static bool is_reclaimable(const struct hr__kai_queues *queues, const struct hr__kai_reclaimer *reclaimer,
                            struct hr__verdict *verdict) {
   const cJSON *of_queue, *group;
   uint32_t n = 0;
-  cJSON_ArrayForEach(of_queue, hr__case_get(input, "victims")) n += (uint32_t)cJSON_GetArraySize(of_queue);
+  cJSON_ArrayForEach(of_queue, hr__case_get(verdict->input, "victims")) n += (uint32_t)cJSON_GetArraySize(of_queue);
   struct hr__kai_taken *victims = hr__verdict_alloc(verdict, n, sizeof *victims);
   struct hr__kai_remaining *remaining = hr__verdict_alloc(verdict, queues->n, sizeof *remaining);
   if (!victims || !remaining) return false;
   n = 0;
-  cJSON_ArrayForEach(of_queue, hr__case_get(input, "victims")) {
-    const uint32_t queue = hr__kai_find_name(queues->names, queues->n, of_queue->string);
+  cJSON_ArrayForEach(of_queue, hr__case_get(verdict->input, "victims")) {
+    const uint32_t queue = hr__case_find(queues->names, queues->n, of_queue->string);
     cJSON_ArrayForEach(group, of_queue) {
       if (queue == HR__KAI_NONE) continue;
       victims[n] = (struct hr__kai_taken){.amounts = read_amounts(group, request_words), .queue = queue};
@@ -202,21 +172,23 @@ static bool is_reclaimable(const struct queues *queues, const struct hr__kai_rec
       n++;
     }
   }
-  const double saturation = hr__case_real(input, "saturation_multiplier", 1);
+  const double saturation = hr__case_real(verdict->input, "saturation_multiplier", 1);
   return hr__kai_reclaimable(queues->list, queues->n, reclaimer, victims, n, saturation, remaining);
 }
 
-static void run_reclaim(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
-  struct queues queues;
-  const char *fn = hr__case_text(input, "fn", "");
-  const cJSON *source = hr__case_get(input, "reclaimer");
-  if (!read_reclaim_queues(&queues, hr__case_get(input, "queues"), verdict)) return;
+static void run_reclaim(struct hr__verdict *verdict) {
+  struct hr__kai_queues queues;
+  const char *fn = hr__case_text(verdict->input, "fn", "");
+  const cJSON *source = hr__case_get(verdict->input, "reclaimer");
+  if (!read_reclaim_queues(&queues, hr__case_get(verdict->input, "queues"), verdict)) return;
   bool result;
   if (strncmp(fn, "strategy_", strlen("strategy_")) == 0) {
-    const uint32_t mine = hr__kai_find_name(queues.names, queues.n, "reclaimer");
-    const uint32_t other = hr__kai_find_name(queues.names, queues.n, "reclaimee");
-    const struct hr__kai_amounts remaining = read_amounts(hr__case_get(input, "reclaimee_remaining"), short_words);
-    const struct hr__kai_amounts request = read_amounts(hr__case_get(input, "reclaimer_resources"), request_words);
+    const uint32_t mine = hr__case_find(queues.names, queues.n, "reclaimer");
+    const uint32_t other = hr__case_find(queues.names, queues.n, "reclaimee");
+    const struct hr__kai_amounts remaining =
+        read_amounts(hr__case_get(verdict->input, "reclaimee_remaining"), short_words);
+    const struct hr__kai_amounts request =
+        read_amounts(hr__case_get(verdict->input, "reclaimer_resources"), request_words);
     if (mine == HR__KAI_NONE || other == HR__KAI_NONE) {
       verdict->malformed = "input.queues: expected 'reclaimer' and 'reclaimee'";
       return;
@@ -225,27 +197,27 @@ static void run_reclaim(const cJSON *input, const cJSON *expected, struct hr__ve
                  ? hr__kai_maintains_fair_share(&queues.list[other], &remaining)
                  : hr__kai_guarantees_quota(&queues.list[mine], &request, &queues.list[other], &remaining);
   } else {
-    struct hr__kai_reclaimer reclaimer = {
-        .queue = hr__kai_find_name(queues.names, queues.n, hr__case_text(source, "queue", "")),
-        .preemptible = hr__case_bool(source, "preemptible", false),
-        .request = read_amounts(hr__case_get(source, "required"), request_words)};
+    struct hr__kai_reclaimer reclaimer = {.queue =
+                                              hr__case_find(queues.names, queues.n, hr__case_text(source, "queue", "")),
+                                          .preemptible = hr__case_bool(source, "preemptible", false),
+                                          .request = read_amounts(hr__case_get(source, "required"), request_words)};
     reclaimer.involved = involved_in(&reclaimer.request);
     if (reclaimer.queue == HR__KAI_NONE) {
       verdict->malformed = "input.reclaimer.queue: expected the name of a queue";
       return;
     }
     result = strcmp(fn, "can_reclaim") == 0 ? hr__kai_may_reclaim(queues.list, &reclaimer)
-                                            : is_reclaimable(&queues, &reclaimer, input, verdict);
+                                            : is_reclaimable(&queues, &reclaimer, verdict);
   }
-  hr__verdict_compare_bool(verdict, "result", hr__case_get(expected, "result"), result);
+  hr__compare_bool(verdict, "result", result);
 }
 
 /* ---- Shares and limits ---- */
 
-static void run_share(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
+static void run_share(struct hr__verdict *verdict) {
   struct hr__kai_queue queue = {.parent = HR__KAI_NONE};
-  const cJSON *result = hr__case_get(expected, "expected"), *shares;
-  shares = hr__case_get(hr__case_get(input, "queueAttributes"), "QueueResourceShare");
+  const cJSON *result = hr__case_get(verdict->expect, "expected"), *shares;
+  shares = hr__case_get(hr__case_get(verdict->input, "queueAttributes"), "QueueResourceShare");
   if (shares) {
     for (int r = 0; r < HR__KAI_RESOURCES; r++) {
       if (!hr__case_get(shares, words[r])) continue;
@@ -254,12 +226,12 @@ static void run_share(const cJSON *input, const cJSON *expected, struct hr__verd
     }
     return;
   }
-  const struct hr__kai_amounts deserved = read_amounts(hr__case_get(input, "deserved"), words),
-                               fair = read_amounts(hr__case_get(input, "fairShare"), words),
-                               limit = read_amounts(hr__case_get(input, "maxAllowed"), words),
-                               allocated = read_amounts(hr__case_get(input, "allocated"), words),
-                               total = read_amounts(hr__case_get(input, "totalCapacity"), words);
-  const bool limited = hr__case_get(input, "maxAllowed") != NULL;
+  const struct hr__kai_amounts deserved = read_amounts(hr__case_get(verdict->input, "deserved"), words),
+                               fair = read_amounts(hr__case_get(verdict->input, "fairShare"), words),
+                               limit = read_amounts(hr__case_get(verdict->input, "maxAllowed"), words),
+                               allocated = read_amounts(hr__case_get(verdict->input, "allocated"), words),
+                               total = read_amounts(hr__case_get(verdict->input, "totalCapacity"), words);
+  const bool limited = hr__case_get(verdict->input, "maxAllowed") != NULL;
   for (int r = 0; r < HR__KAI_RESOURCES; r++)
     queue.share[r] = (struct hr__kai_share){
         .deserved = deserved.of[r], .fair = fair.of[r], .limit = limited ? limit.of[r] : HR__KAI_UNLIMITED};
@@ -289,96 +261,94 @@ static bool is_preemptible(const cJSON *job) {
 
 /* Compares whether a job can be scheduled. If `limits` is set, the request must be within the limits of its queue. If
    `quotas` is set and the job is not preemptible, the request must be within the quotas. */
-static void compare_capacity(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict,
-                             const struct hr__kai_amounts *request, bool limits, bool quotas) {
-  struct queues queues;
-  const cJSON *job = hr__case_get(input, "job");
-  if (!read_attribute_queues(&queues, hr__case_get(input, "queues"), verdict)) return;
-  const uint32_t queue = hr__kai_find_name(queues.names, queues.n, hr__case_text(job, "Queue", ""));
+static void compare_capacity(struct hr__verdict *verdict, const struct hr__kai_amounts *request, bool limits,
+                             bool quotas) {
+  struct hr__kai_queues queues;
+  const cJSON *job = hr__case_get(verdict->input, "job");
+  if (!read_attribute_queues(&queues, hr__case_get(verdict->input, "queues"), verdict)) return;
+  const uint32_t queue = hr__case_find(queues.names, queues.n, hr__case_text(job, "Queue", ""));
   bool fits = !limits || hr__kai_within_limits(queues.list, queue, request);
   if (quotas && !is_preemptible(job)) fits = fits && hr__kai_within_quotas(queues.list, queue, request);
-  hr__verdict_compare_bool(verdict, "expectedResult", hr__case_get(expected, "expectedResult"), fits);
+  hr__compare_bool(verdict, "expectedResult", fits);
 }
 
-static void run_capacity(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
-  struct hr__kai_amounts request = requests_of(hr__case_get(input, "job"));
+static void run_capacity(struct hr__verdict *verdict) {
+  struct hr__kai_amounts request = requests_of(hr__case_get(verdict->input, "job"));
   /* In cases with a node, the memory of its GPUs is unknown, so KAI cannot count GPUs. */
-  if (hr__case_get(input, "node")) request.of[HR__KAI_GPU] = 0;
-  compare_capacity(input, expected, verdict, &request, true, true);
+  if (hr__case_get(verdict->input, "node")) request.of[HR__KAI_GPU] = 0;
+  compare_capacity(verdict, &request, true, true);
 }
 
 /* Compares whether a request exceeds the limit (if `limits` is set) or the quota of a single queue. Each member of the
    input has the amounts of all resources. */
-static void compare_single(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict, bool limits) {
+static void compare_single(struct hr__verdict *verdict, bool limits) {
   struct hr__kai_queue queue = {.parent = HR__KAI_NONE};
-  const struct hr__kai_amounts bound = read_amounts(hr__case_get(input, limits ? "maxAllowed" : "deserved"), words);
+  const struct hr__kai_amounts bound =
+      read_amounts(hr__case_get(verdict->input, limits ? "maxAllowed" : "deserved"), words);
   const struct hr__kai_amounts held =
-      read_amounts(hr__case_get(input, limits ? "allocated" : "allocatedNonPreemptible"), words);
-  const cJSON *quota = hr__case_get(input, "requestedQuota");
-  const struct hr__kai_amounts request = read_amounts(quota ? quota : hr__case_get(input, "requestedShare"), words);
+      read_amounts(hr__case_get(verdict->input, limits ? "allocated" : "allocatedNonPreemptible"), words);
+  const cJSON *quota = hr__case_get(verdict->input, "requestedQuota");
+  const struct hr__kai_amounts request =
+      read_amounts(quota ? quota : hr__case_get(verdict->input, "requestedShare"), words);
   for (int r = 0; r < HR__KAI_RESOURCES; r++)
     queue.share[r] = (struct hr__kai_share){.deserved = bound.of[r],
                                             .limit = bound.of[r],
                                             .allocated = held.of[r],
                                             .allocated_non_preemptible = held.of[r]};
-  hr__verdict_compare_bool(verdict, "expectedResult", hr__case_get(expected, "expectedResult"),
-                           limits ? hr__kai_over_limit(&queue, &request) : hr__kai_over_quota(&queue, &request));
+  hr__compare_bool(verdict, "expectedResult",
+                   limits ? hr__kai_over_limit(&queue, &request) : hr__kai_over_quota(&queue, &request));
 }
 
-static void run_over_limit(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
-  const struct hr__kai_amounts request = read_amounts(hr__case_get(input, "requestedShare"), words);
-  if (hr__case_get(input, "queues"))
-    compare_capacity(input, expected, verdict, &request, true, false);
+static void run_over_limit(struct hr__verdict *verdict) {
+  const struct hr__kai_amounts request = read_amounts(hr__case_get(verdict->input, "requestedShare"), words);
+  if (hr__case_get(verdict->input, "queues"))
+    compare_capacity(verdict, &request, true, false);
   else
-    compare_single(input, expected, verdict, true);
+    compare_single(verdict, true);
 }
 
-static void run_over_quota(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
-  const struct hr__kai_amounts request = read_amounts(hr__case_get(input, "requestedShare"), words);
-  if (hr__case_get(input, "queues"))
-    compare_capacity(input, expected, verdict, &request, false, true);
+static void run_over_quota(struct hr__verdict *verdict) {
+  const struct hr__kai_amounts request = read_amounts(hr__case_get(verdict->input, "requestedShare"), words);
+  if (hr__case_get(verdict->input, "queues"))
+    compare_capacity(verdict, &request, false, true);
   else
-    compare_single(input, expected, verdict, false);
+    compare_single(verdict, false);
 }
 
-static void run_queue_order(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
+static void run_queue_order(struct hr__verdict *verdict) {
   struct hr__kai_queue l = {.parent = HR__KAI_NONE}, r = {.parent = HR__KAI_NONE};
-  read_attributes(hr__case_get(input, "lqueue"), &l);
-  read_attributes(hr__case_get(input, "rqueue"), &r);
-  const struct hr__kai_side of_l = {.queue = &l, .job = requests_of(hr__case_get(input, "lJobInfo"))},
-                            of_r = {.queue = &r, .job = requests_of(hr__case_get(input, "rJobInfo"))};
-  const struct hr__kai_amounts total = read_amounts(hr__case_get(input, "totalResources"), words);
-  hr__verdict_compare_number(verdict, "expectedResult", hr__case_get(expected, "expectedResult"),
-                             hr__kai_compare_queues(&of_l, &of_r, &total));
+  read_attributes(hr__case_get(verdict->input, "lqueue"), &l);
+  read_attributes(hr__case_get(verdict->input, "rqueue"), &r);
+  const struct hr__kai_side of_l = {.queue = &l, .job = requests_of(hr__case_get(verdict->input, "lJobInfo"))},
+                            of_r = {.queue = &r, .job = requests_of(hr__case_get(verdict->input, "rJobInfo"))};
+  const struct hr__kai_amounts total = read_amounts(hr__case_get(verdict->input, "totalResources"), words);
+  hr__compare_number(verdict, "expectedResult", hr__kai_compare_queues(&of_l, &of_r, &total));
 }
 
-static void run_preemptibility(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
-  const char *given = hr__case_text(input, "preemptibility", "");
-  const bool preemptible = hr__case_whole(input, "priority", 0) < non_preemptible_priority;
-  hr__verdict_compare_text(verdict, "expectedResult", hr__case_get(expected, "expectedResult"),
-                           *given        ? given
-                           : preemptible ? "Preemptible"
-                                         : "NonPreemptible");
+static void run_preemptibility(struct hr__verdict *verdict) {
+  const char *given = hr__case_text(verdict->input, "preemptibility", "");
+  const bool preemptible = hr__case_whole(verdict->input, "priority", 0) < non_preemptible_priority;
+  hr__compare_text(verdict, "expectedResult", *given ? given : preemptible ? "Preemptible" : "NonPreemptible");
 }
 
 /* ---- Scores ---- */
 
-static void compare_gpu_score(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict, bool spread) {
-  const char *gpu = hr__case_text(input, "gpuIdx", "");
+static void compare_gpu_score(struct hr__verdict *verdict, bool spread) {
+  const char *gpu = hr__case_text(verdict->input, "gpuIdx", "");
   const bool whole = strcmp(gpu, "WholeGpuIndicator") == 0 || strcmp(gpu, "-2") == 0;
-  const double score =
-      hr__kai_gpu_score(hr__case_whole(input, "usedMem", 0), hr__case_whole(input, "totalMem", 0), whole, spread);
-  const cJSON failed = {.type = hr__case_get(expected, "expectedErr") ? cJSON_True : cJSON_False};
+  const double score = hr__kai_gpu_score(hr__case_whole(verdict->input, "usedMem", 0),
+                                         hr__case_whole(verdict->input, "totalMem", 0), whole, spread);
+  const cJSON failed = {.type = hr__case_get(verdict->expect, "expectedErr") ? cJSON_True : cJSON_False};
   hr__verdict_compare_bool(verdict, "expectedErr", &failed, score < 0);
-  compare_real(verdict, "expectedScore", hr__case_get(expected, "expectedScore"), score < 0 ? 0 : score);
+  compare_real(verdict, "expectedScore", hr__case_get(verdict->expect, "expectedScore"), score < 0 ? 0 : score);
 }
 
-static void run_gpu_pack(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
-  compare_gpu_score(input, expected, verdict, false);
+static void run_gpu_pack(struct hr__verdict *verdict) {
+  compare_gpu_score(verdict, false);
 }
 
-static void run_gpu_spread(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
-  compare_gpu_score(input, expected, verdict, true);
+static void run_gpu_spread(struct hr__verdict *verdict) {
+  compare_gpu_score(verdict, true);
 }
 
 /* ---- Topology ---- */
@@ -399,7 +369,7 @@ static uint32_t count_domains(const cJSON *source) {
 }
 
 static uint32_t level_of(struct json_tree *tree, const char *label) {
-  const uint32_t found = hr__kai_find_name(tree->levels, tree->n_levels, label);
+  const uint32_t found = hr__case_find(tree->levels, tree->n_levels, label);
   if (found != HR__KAI_NONE) return found;
   tree->levels[tree->n_levels] = label;
   return tree->n_levels++;
@@ -417,9 +387,9 @@ static uint32_t add_domain(struct json_tree *tree, const cJSON *source, struct h
   return id;
 }
 
-static void run_node_score(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
-  const bool scores = hr__case_get(input, "domain") != NULL;
-  const cJSON *root = hr__case_get(input, scores ? "domain" : "root"), *node;
+static void run_node_score(struct hr__verdict *verdict) {
+  const bool scores = hr__case_get(verdict->input, "domain") != NULL;
+  const cJSON *root = hr__case_get(verdict->input, scores ? "domain" : "root"), *node;
   const uint32_t max = count_domains(root);
   struct json_tree tree = {.n_levels = 0};
   tree.tree.domains = hr__verdict_alloc(verdict, max, sizeof *tree.tree.domains);
@@ -429,7 +399,7 @@ static void run_node_score(const cJSON *input, const cJSON *expected, struct hr_
   if (verdict->no_memory) return;
   (void)add_domain(&tree, root, verdict);
   if (verdict->no_memory) return;
-  const uint32_t level = level_of(&tree, hr__case_text(input, scores ? "preferredLevel" : "level", ""));
+  const uint32_t level = level_of(&tree, hr__case_text(verdict->input, scores ? "preferredLevel" : "level", ""));
   const uint32_t n = hr__kai_domains_of_level(&tree.tree, 0, level, found);
   cJSON *actual = scores ? cJSON_CreateObject() : cJSON_CreateArray();
   for (uint32_t i = 0; i < n; i++) {
@@ -438,10 +408,9 @@ static void run_node_score(const cJSON *input, const cJSON *expected, struct hr_
     cJSON_ArrayForEach(node, hr__case_get(scores ? source : NULL, "Nodes"))
         cJSON_AddNumberToObject(actual, node->string, hr__kai_score_of_domain(i, n));
   }
-  const cJSON *ids = hr__case_get(expected, scores ? "expectedScores" : "expectedIDs");
+  const cJSON *ids = hr__case_get(verdict->expect, scores ? "expectedScores" : "expectedIDs");
   if (ids || scores) hr__verdict_compare(verdict, scores ? "scores" : "ids", ids, actual, HR__COMPARE_EXACTLY, 0);
-  if (hr__case_get(expected, "expectedCount"))
-    hr__verdict_compare_number(verdict, "expectedCount", hr__case_get(expected, "expectedCount"), n);
+  if (hr__case_get(verdict->expect, "expectedCount")) hr__compare_number(verdict, "expectedCount", n);
   cJSON_Delete(actual);
 }
 
@@ -472,11 +441,10 @@ static bool has_test_labels(const cJSON *labels) {
   return true;
 }
 
-static void run_domain(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
-  const cJSON *nodes = hr__case_get(input, "nodes"), *node;
+static void run_domain(struct hr__verdict *verdict) {
+  const cJSON *nodes = hr__case_get(verdict->input, "nodes"), *node;
   if (!nodes) {
-    hr__verdict_compare_bool(verdict, "expected", hr__case_get(expected, "expected"),
-                             has_test_labels(hr__case_get(input, "labels")));
+    hr__compare_bool(verdict, "expected", has_test_labels(hr__case_get(verdict->input, "labels")));
     return;
   }
   const uint32_t n = (uint32_t)cJSON_GetArraySize(nodes);
@@ -494,20 +462,18 @@ static void run_domain(const cJSON *input, const cJSON *expected, struct hr__ver
                                                       : domain_of_labels(labels, l - 1, ids, &topology.n_domains);
     allowed[i++] = 1;
   }
-  const char *preferred = hr__case_text(hr__case_get(input, "topologyConstraint"), "PreferredLevel", "");
-  const uint32_t lowest = hr__kai_find_name(test_levels, N_TEST_LEVELS, preferred);
+  const char *preferred = hr__case_text(hr__case_get(verdict->input, "topologyConstraint"), "PreferredLevel", "");
+  const uint32_t lowest = hr__case_find(test_levels, N_TEST_LEVELS, preferred);
   uint32_t level;
   const uint32_t found =
       hr__kai_common_domain(&topology, n, allowed, lowest == HR__KAI_NONE ? 0 : (int32_t)lowest + 1, &level, valid);
-  hr__verdict_compare_text(verdict, "expectedID", hr__case_get(expected, "expectedID"), ids[found]);
-  hr__verdict_compare_text(verdict, "expectedLevel", hr__case_get(expected, "expectedLevel"),
-                           level == 0 ? "root" : test_levels[level - 1]);
+  hr__compare_text(verdict, "expectedID", ids[found]);
+  hr__compare_text(verdict, "expectedLevel", level == 0 ? "root" : test_levels[level - 1]);
   cJSON *names = cJSON_CreateArray();
   i = 0;
   cJSON_ArrayForEach(node, nodes) if (valid[i++])
       cJSON_AddItemToArray(names, cJSON_CreateString(hr__case_text(node, "Name", "")));
-  hr__verdict_compare(verdict, "expectedValid", hr__case_get(expected, "expectedValid"), names, HR__COMPARE_SETS, 0);
-  cJSON_Delete(names);
+  hr__compare_json(verdict, "expectedValid", names, HR__COMPARE_SETS);
 }
 
 /* Returns the number of the level with a label, counted from 1; 0 if `label` is empty; -1 if the topology does not have
@@ -539,9 +505,10 @@ static void describe_level_error(char *text, size_t size, const char *what, cons
                  hr__case_text(constraint, required ? "RequiredLevel" : "PreferredLevel", ""), what, topology);
 }
 
-static void run_job_domains(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
-  const cJSON *subgroup = hr__case_get(hr__case_get(input, "subGroupSet"), "SubGroupInfo");
-  const cJSON *source = hr__case_get(subgroup, "topologyConstraint"), *tree = hr__case_get(input, "topologyTree");
+static void run_job_domains(struct hr__verdict *verdict) {
+  const cJSON *subgroup = hr__case_get(hr__case_get(verdict->input, "subGroupSet"), "SubGroupInfo");
+  const cJSON *source = hr__case_get(subgroup, "topologyConstraint"),
+              *tree = hr__case_get(verdict->input, "topologyTree");
   const cJSON *levels = hr__case_get(hr__case_get(hr__case_get(tree, "TopologyResource"), "Spec"), "Levels");
   const struct hr__kai_constraint constraint = {
       .required = number_of_level(levels, hr__case_text(source, "RequiredLevel", "")),
@@ -552,7 +519,7 @@ static void run_job_domains(const cJSON *input, const cJSON *expected, struct hr
   if (what)
     describe_level_error(text, sizeof text, what, source, hr__case_text(subgroup, "name", ""),
                          hr__case_text(tree, "Name", ""));
-  const char *wanted = hr__case_text(expected, "expectedError", "");
+  const char *wanted = hr__case_text(verdict->expect, "expectedError", "");
   const cJSON error = {.type = cJSON_String, .valuestring = (char *)wanted};
   hr__verdict_compare_text(verdict, "expectedError", &error, text);
   if (what) return;
@@ -561,9 +528,7 @@ static void run_job_domains(const cJSON *input, const cJSON *expected, struct hr
     const char *label = l == 0 ? "root" : hr__case_text(cJSON_GetArrayItem(levels, l - 1), "NodeLabel", "");
     cJSON_AddItemToArray(actual, cJSON_CreateString(label));
   }
-  hr__verdict_compare(verdict, "expectedLevels", hr__case_get(expected, "expectedLevels"), actual, HR__COMPARE_EXACTLY,
-                      0);
-  cJSON_Delete(actual);
+  hr__compare_json(verdict, "expectedLevels", actual, HR__COMPARE_EXACTLY);
 }
 
 /* ---- Jobs ---- */
@@ -611,11 +576,6 @@ static bool create_table(struct table *table, uint32_t n_jobs, struct hr__verdic
 /* Adds a pod to the last job. `source` has the resources of the pod; NULL: none. Pods after the first 64 of a job are
    ignored. */
 static void add_pod(struct table *table, const char *status, const cJSON *source) {
-  static const char *const status_words[] = {
-#define STATUS_WORD(name, word) word,
-      HR__KAI_STATUSES(STATUS_WORD)
-#undef STATUS_WORD
-  };
   const uint32_t j = table->cluster.n_jobs - 1, p = table->cluster.n_pods;
   struct hr__kai_job *job = &table->cluster.jobs[j];
   if (job->n_pods == MAX_PODS_OF_JOB) return;
@@ -630,10 +590,7 @@ static void add_pod(struct table *table, const char *status, const cJSON *source
   pod->order = job->n_pods++;
   table->sets[j].n_pods = job->n_pods;
   table->pods_of_sets[p] = p;
-  int word = 0;
-  while (word < HR__KAI_N_STATUSES && strcmp(status_words[word], status) != 0) word++;
-  table->start[p] = (struct hr__kai_start){
-      .status = word < HR__KAI_N_STATUSES ? (enum hr__kai_status)word : HR__KAI_UNKNOWN, .node = HR__KAI_NONE};
+  table->start[p] = (struct hr__kai_start){.status = hr__kai_status_named(status), .node = HR__KAI_NONE};
   if (hr__kai_is(table->start[p].status, HR__KAI_USED)) table->start[p].node = 0;
   table->cluster.n_pods++;
 }
@@ -663,9 +620,9 @@ static void add_job(struct table *table, const cJSON *source, const char *key) {
   table->cluster.n_sets = table->cluster.n_groups = table->cluster.n_jobs;
 }
 
-static void run_elastic_order(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
+static void run_elastic_order(struct hr__verdict *verdict) {
   static const char *const jobs[] = {"l", "r"}, *const pods[] = {"lPods", "rPods"};
-  const cJSON *args = hr__case_get(input, "args"), *pod;
+  const cJSON *args = hr__case_get(verdict->input, "args"), *pod;
   struct table table;
   if (!create_table(&table, 2, verdict)) return;
   for (int side = 0; side < 2; side++) {
@@ -679,15 +636,16 @@ static void run_elastic_order(const cJSON *input, const cJSON *expected, struct 
     return;
   }
   const int l = hr__kai_elastic_state(session, 0, NULL), r = hr__kai_elastic_state(session, 1, NULL);
-  hr__verdict_compare_number(verdict, "want", hr__case_get(expected, "want"), (l > r) - (l < r));
+  hr__compare_number(verdict, "want", (l > r) - (l < r));
 }
 
 /* Adds a job with its pods. The member "PodStatusIndex" lists the pods by status: {STATUS: {NAME: pod}}. */
-static void add_indexed_job(struct table *table, const struct queues *queues, const cJSON *source, const char *key) {
+static void add_indexed_job(struct table *table, const struct hr__kai_queues *queues, const cJSON *source,
+                            const char *key) {
   const cJSON *status, *pod;
   add_job(table, source, key ? key : "");
   struct hr__kai_job *job = &table->cluster.jobs[table->cluster.n_jobs - 1];
-  job->queue = hr__kai_find_name(queues->names, queues->n, hr__case_text(source, "Queue", ""));
+  job->queue = hr__case_find(queues->names, queues->n, hr__case_text(source, "Queue", ""));
   cJSON_ArrayForEach(status, hr__case_get(source, "PodStatusIndex")) cJSON_ArrayForEach(pod, status)
       add_pod(table, status->string, hr__case_get(pod, "AcceptedResource"));
 }
@@ -726,15 +684,18 @@ static const cJSON *any_of(const cJSON *object, const char *const *names, size_t
   return NULL;
 }
 
-static void run_job_order(const cJSON *input, const cJSON *expected, struct hr__verdict *verdict) {
+static void run_job_order(struct hr__verdict *verdict) {
   static const char *const of_queues[] = {"queues", "Queues"}, *const of_jobs[] = {"jobs", "InsertedJob", "initJobs"};
   static const char *const of_results[] = {"expectedJobOrder", "expectedJobNames", "expectedJobsList"};
-  const cJSON *fields = hr__case_get(input, "fields") ? hr__case_get(input, "fields") : input, *job;
-  const cJSON *jobs = any_of(fields, of_jobs, 3), *pushed = hr__case_get(input, "pushJobs");
-  const cJSON *added = hr__case_get(hr__case_get(input, "args"), "job"), *queue_source = any_of(fields, of_queues, 2);
-  const cJSON *results = hr__case_get(expected, "expected") ? hr__case_get(expected, "expected") : expected, *queue;
-  struct queues queues;
+  const cJSON *fields = hr__case_get(verdict->input, "fields"), *job;
+  if (!fields) fields = verdict->input;
+  const cJSON *jobs = any_of(fields, of_jobs, 3), *pushed = hr__case_get(verdict->input, "pushJobs");
+  const cJSON *added = hr__case_get(hr__case_get(verdict->input, "args"), "job"),
+              *queue_source = any_of(fields, of_queues, 2);
+  const cJSON *results = hr__case_get(verdict->expect, "expected"), *queue;
+  struct hr__kai_queues queues;
   struct table table;
+  if (!results) results = verdict->expect;
   if (!read_attribute_queues(&queues, queue_source, verdict)) return;
   const uint32_t n = (uint32_t)(cJSON_GetArraySize(jobs) + cJSON_GetArraySize(pushed)) + 1;
   if (!create_table(&table, n, verdict)) return;
@@ -751,29 +712,23 @@ static void run_job_order(const cJSON *input, const cJSON *expected, struct hr__
 
 /* ---- Kinds ---- */
 
-void hr__kai_run_rule(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  const struct {
-    const char *kind;
-    run_rule *run;
-  } rules[] = {{"fair-share-division", run_division},
-               {"reclaim-rule", run_reclaim},
-               {"queue-share", run_share},
-               {"capacity-policy", run_capacity},
-               {"over-limit", run_over_limit},
-               {"non-preemptible-over-quota", run_over_quota},
-               {"queue-order", run_queue_order},
-               {"preemptibility", run_preemptibility},
-               {"gpu-pack-score", run_gpu_pack},
-               {"gpu-spread-score", run_gpu_spread},
-               {"topology-node-score", run_node_score},
-               {"topology-domain", run_domain},
-               {"topology-job-domains", run_job_domains},
-               {"elastic-job-order", run_elastic_order},
-               {"job-order", run_job_order}};
-  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-    if (strcmp(rules[i].kind, kind) != 0) continue;
-    rules[i].run(hr__case_get(whole, "input"), hr__case_get(whole, "expect"), verdict);
-    return;
-  }
-  hr__verdict_unknown_kind(verdict, kind);
+void hr__conform_kai(struct hr__verdict *verdict) {
+  static const struct hr__case_kind kinds[] = {{"schedule", hr__kai_run_schedule},
+                                               {"fair-share-division", run_division},
+                                               {"reclaim-rule", run_reclaim},
+                                               {"queue-share", run_share},
+                                               {"capacity-policy", run_capacity},
+                                               {"over-limit", run_over_limit},
+                                               {"non-preemptible-over-quota", run_over_quota},
+                                               {"queue-order", run_queue_order},
+                                               {"preemptibility", run_preemptibility},
+                                               {"gpu-pack-score", run_gpu_pack},
+                                               {"gpu-spread-score", run_gpu_spread},
+                                               {"topology-node-score", run_node_score},
+                                               {"topology-domain", run_domain},
+                                               {"topology-job-domains", run_job_domains},
+                                               {"elastic-job-order", run_elastic_order},
+                                               {"job-order", run_job_order},
+                                               {NULL, NULL}};
+  if (!hr__run_kind(verdict, kinds)) hr__verdict_unknown_kind(verdict);
 }

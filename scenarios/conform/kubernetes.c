@@ -13,7 +13,7 @@ enum { MAX_RESOURCES = 64 };
 /* A case in memory. */
 struct kube_case {
   struct hr__verdict *verdict;
-  const cJSON *input, *expect;
+  const cJSON *input;
   const char *resources[MAX_RESOURCES];
   uint32_t n_resources;
   const cJSON *node_list;
@@ -101,14 +101,10 @@ static uint32_t node_of(const struct kube_case *kube, const char *name) {
 
 /* Returns whether a disruption budget selects a pod. A budget without labels selects no pod. */
 static bool selects(const cJSON *budget, const cJSON *pod) {
-  const cJSON *wanted = hr__case_get(budget, "matchLabels"), *labels = hr__case_get(pod, "labels"), *label;
+  const cJSON *wanted = hr__case_get(budget, "matchLabels");
   if (cJSON_GetArraySize(wanted) == 0) return false;
-  if (strcmp(hr__case_text(budget, "namespace", ""), hr__case_text(pod, "namespace", "")) != 0) return false;
-  cJSON_ArrayForEach(label, wanted) {
-    const char *value = hr__case_text(labels, label->string, NULL);
-    if (!value || !cJSON_IsString(label) || strcmp(value, label->valuestring) != 0) return false;
-  }
-  return true;
+  if (!hr__case_text_is(budget, "namespace", hr__case_text(pod, "namespace", ""))) return false;
+  return hr__case_has_labels(hr__case_get(pod, "labels"), wanted);
 }
 
 static void read_budgets(const struct kube_case *kube, const cJSON *object, struct hr__kube_pod_state *pod) {
@@ -196,19 +192,16 @@ static void run_shape(struct kube_case *kube) {
   if (points)
     cJSON_ArrayForEach(at, hr__case_get(kube->input, "at")) cJSON_AddItemToArray(
         scores, cJSON_CreateNumber((double)hr__kube_shape(points, n_points, 1, hr__case_value_whole(at, 0))));
-  hr__verdict_compare(kube->verdict, "score", hr__case_get(kube->expect, "score"), scores, HR__COMPARE_EXACTLY, 0);
-  cJSON_Delete(scores);
+  hr__compare_json(kube->verdict, "score", scores, HR__COMPARE_EXACTLY);
 }
 
 static bool find_strategy(const char *name, enum hr__kube_strategy *strategy) {
   static const char *const names[] = {"LeastAllocated", "MostAllocated", "RequestedToCapacityRatio",
                                       "BalancedAllocation"};
-  for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-    if (strcmp(name, names[i]) != 0) continue;
-    *strategy = (enum hr__kube_strategy)i;
-    return true;
-  }
-  return false;
+  unsigned i = 0, n = sizeof names / sizeof *names;
+  while (i < n && strcmp(name, names[i]) != 0) i++;
+  *strategy = (enum hr__kube_strategy)i;
+  return i < n;
 }
 
 static bool read_scoring(struct kube_case *kube, struct hr__kube_scoring *scoring) {
@@ -259,7 +252,7 @@ static void run_score(struct kube_case *kube) {
     cJSON_ArrayForEach(item, kube->node_list) cJSON_AddNumberToObject(
         scores, hr__case_text(item, "name", ""), (double)hr__kube_score(&scoring, &kube->nodes[at++], &pod.request));
   }
-  hr__verdict_compare(kube->verdict, "", kube->expect, actual, HR__COMPARE_EXACTLY, 0);
+  hr__verdict_compare(kube->verdict, "", kube->verdict->expect, actual, HR__COMPARE_EXACTLY, 0);
   cJSON_Delete(actual);
 }
 
@@ -295,9 +288,8 @@ static void run_fit(struct kube_case *kube) {
   struct hr__kube_shortage shortages[MAX_RESOURCES + 1];
   if (!ignored) return;
   uint32_t count = hr__kube_fit(&kube->nodes[0], &pod.request, kube->n_resources, ignored, shortages);
-  hr__verdict_compare_bool(kube->verdict, "fits", hr__case_get(kube->expect, "fits"), count == 0);
-  const cJSON *expected = hr__case_get(kube->expect, "insufficient");
-  if (!expected) return;
+  hr__compare_bool(kube->verdict, "fits", count == 0);
+  if (!hr__case_get(kube->verdict->expect, "insufficient")) return;
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = 0; i < count; i++) {
     cJSON *item = cJSON_CreateObject();
@@ -308,8 +300,7 @@ static void run_fit(struct kube_case *kube) {
     cJSON_AddNumberToObject(item, "capacity", (double)shortages[i].capacity);
     cJSON_AddItemToArray(list, item);
   }
-  hr__verdict_compare(kube->verdict, "insufficient", expected, list, HR__COMPARE_SETS, 0);
-  cJSON_Delete(list);
+  hr__compare_json(kube->verdict, "insufficient", list, HR__COMPARE_SETS);
 }
 
 /* ---- Preemption ---- */
@@ -394,7 +385,8 @@ static void run_dry_run(struct kube_case *kube) {
   cJSON_ArrayForEach(item, hr__case_get(kube->input, "pods")) {
     struct hr__kube_pod_state pod = {0};
     if (!read_pod(kube, item, &pod)) return;
-    compare_candidates(kube, &preemption, &pod, cJSON_GetArrayItem(hr__case_get(kube->expect, "candidates"), at++));
+    compare_candidates(kube, &preemption, &pod,
+                       cJSON_GetArrayItem(hr__case_get(kube->verdict->expect, "candidates"), at++));
   }
 }
 
@@ -411,8 +403,8 @@ static void run_node_choice(struct kube_case *kube) {
   if (!candidates) return;
   const char *best =
       count ? node_name(kube, candidates[hr__kube_best_candidate(candidates, count, kube->pods)].node) : "";
-  const cJSON *any_of = hr__case_get(kube->expect, "anyOf");
-  if (!hr__case_list_has(any_of, best)) hr__verdict_compare_text(kube->verdict, "anyOf", any_of, best);
+  if (!hr__case_list_has(hr__case_get(kube->verdict->expect, "anyOf"), best))
+    hr__compare_text(kube->verdict, "anyOf", best);
 }
 
 static void run_eligible(struct kube_case *kube) {
@@ -427,16 +419,12 @@ static void run_eligible(struct kube_case *kube) {
     at++;
   }
   bool unsuitable = hr__case_bool(kube->input, "nominatedNodeUnresolvable", false);
-  hr__verdict_compare_bool(kube->verdict, "eligible", hr__case_get(kube->expect, "eligible"),
-                           hr__kube_may_preempt(&pod, kube->pods, on_node, count, unsuitable));
+  hr__compare_bool(kube->verdict, "eligible", hr__kube_may_preempt(&pod, kube->pods, on_node, count, unsuitable));
 }
 
 /* ---- Kinds ---- */
 
-/* The largest number in a case. Amounts are multiplied by 100 and summed, and the sums must fit into 64 bits. */
-#define LARGEST_NUMBER 1e15
-
-void hr__conform_kubernetes(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+void hr__conform_kubernetes(struct hr__verdict *verdict) {
   static const struct {
     const char *kind;
     void (*run)(struct kube_case *kube);
@@ -446,14 +434,11 @@ void hr__conform_kubernetes(const cJSON *whole, const char *kind, struct hr__ver
                {"preemption.dryRun", run_dry_run},
                {"preemption.node", run_node_choice},
                {"preemption.eligible", run_eligible}};
-  struct kube_case kube = {
-      .verdict = verdict, .input = hr__case_get(whole, "input"), .expect = hr__case_get(whole, "expect")};
-  hr__verdict_limit_numbers(verdict, whole, LARGEST_NUMBER);
-  if (verdict->malformed) return;
+  struct kube_case kube = {.verdict = verdict, .input = verdict->input};
   for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-    if (strcmp(kind, kinds[i].kind) != 0) continue;
+    if (strcmp(verdict->kind, kinds[i].kind) != 0) continue;
     kinds[i].run(&kube);
     return;
   }
-  hr__verdict_unknown_kind(verdict, kind);
+  hr__verdict_unknown_kind(verdict);
 }

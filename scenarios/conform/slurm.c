@@ -145,16 +145,12 @@ static cJSON *test_job(struct reservation_case *reservations, const cJSON *job) 
 }
 
 /* Runs a case of advance reservations of Slurm. */
-static void run_reservation_case(const cJSON *input, const cJSON *expect, struct hr__verdict *verdict) {
+static void run_reservations(struct hr__verdict *verdict) {
   struct reservation_case reservations = {.verdict = verdict};
   const cJSON *job;
-  if (!read_world(&reservations, input)) return;
-  cJSON_ArrayForEach(job, hr__case_get(input, "jobs")) {
-    const char *id = hr__case_text(job, "id", "");
-    cJSON *result = test_job(&reservations, job);
-    hr__verdict_compare(verdict, id, hr__case_get(expect, id), result, HR__COMPARE_EXACTLY, 0);
-    cJSON_Delete(result);
-  }
+  if (!read_world(&reservations, verdict->input)) return;
+  cJSON_ArrayForEach(job, hr__case_get(verdict->input, "jobs"))
+      hr__compare_json(verdict, hr__case_text(job, "id", ""), test_job(&reservations, job), HR__COMPARE_EXACTLY);
 }
 
 /* ---- Backfill --------------------------------------------------------------------------------------- */
@@ -359,10 +355,10 @@ static const struct case_job *job_of(const struct backfill_case *backfill, const
   return NULL;
 }
 
-static void compare_jobs(struct backfill_case *backfill, const cJSON *expect, const char *name, bool running) {
+static void compare_jobs(struct backfill_case *backfill, const char *name, bool running) {
   const cJSON *item;
   char place[80];
-  cJSON_ArrayForEach(item, hr__case_get(expect, name)) {
+  cJSON_ArrayForEach(item, hr__case_get(backfill->verdict->expect, name)) {
     const struct case_job *job = job_of(backfill, item->string);
     bool actual = job && (running ? job->planned.start_us == 0 : job->planned.start_us != HR_NEVER_US);
     snprintf(place, sizeof place, "%s.%s", name, item->string);
@@ -371,8 +367,8 @@ static void compare_jobs(struct backfill_case *backfill, const cJSON *expect, co
 }
 
 /* Checks that the jobs in "equalStart" start at the same time. */
-static void compare_equal_starts(struct backfill_case *backfill, const cJSON *expect) {
-  const cJSON *list = hr__case_get(expect, "equalStart"), *item;
+static void compare_equal_starts(struct backfill_case *backfill) {
+  const cJSON *list = hr__case_get(backfill->verdict->expect, "equalStart"), *item;
   const struct case_job *first = list ? job_of(backfill, cJSON_GetStringValue(list->child)) : NULL;
   cJSON_ArrayForEach(item, list) {
     const struct case_job *job = job_of(backfill, cJSON_GetStringValue(item));
@@ -384,8 +380,8 @@ static void compare_equal_starts(struct backfill_case *backfill, const cJSON *ex
 
 /* Checks the property that some cases expect. Let job A have a higher priority than job B, and need at most as many
    nodes. Then A must not start later than B. */
-static void compare_property(struct backfill_case *backfill, const cJSON *expect) {
-  const cJSON *property = hr__case_get(expect, "property");
+static void compare_property(struct backfill_case *backfill) {
+  const cJSON *property = hr__case_get(backfill->verdict->expect, "property");
   for (uint32_t i = 0; property && i < backfill->n_jobs; i++)
     for (uint32_t k = 0; k < backfill->n_jobs; k++) {
       const struct case_job *a = &backfill->jobs[i], *b = &backfill->jobs[k];
@@ -397,41 +393,28 @@ static void compare_property(struct backfill_case *backfill, const cJSON *expect
     }
 }
 
-static void conform_backfill(const cJSON *input, const cJSON *expect, struct hr__verdict *verdict) {
+static void run_backfill(struct hr__verdict *verdict) {
   struct backfill_case backfill = {.verdict = verdict};
-  const cJSON *cluster = hr__case_get(input, "cluster");
+  const cJSON *input = verdict->input, *cluster = hr__case_get(input, "cluster");
   backfill.n_nodes = read_count(cluster, "nodes");
   backfill.free_us = hr__verdict_alloc(verdict, backfill.n_nodes, sizeof *backfill.free_us);
   read_licenses(&backfill, cluster);
   if (!backfill.free_us || !read_jobs(&backfill, input) || !run_pass(&backfill, input)) return;
-  compare_jobs(&backfill, expect, "running", true);
-  compare_jobs(&backfill, expect, "hasStart", false);
-  compare_equal_starts(&backfill, expect);
-  compare_property(&backfill, expect);
+  compare_jobs(&backfill, "running", true);
+  compare_jobs(&backfill, "hasStart", false);
+  compare_equal_starts(&backfill);
+  compare_property(&backfill);
 }
 
 /* ---- Other cases ------------------------------------------------------------------------------------ */
 
-/* A case in memory. */
-struct slurm_case {
-  struct hr__verdict *verdict;
-  const cJSON *input, *expect;
-};
-
-static bool has_flag(const cJSON *input, const char *flag) {
-  const cJSON *item;
-  cJSON_ArrayForEach(item, hr__case_get(input, "flags")) if (cJSON_IsString(item) &&
-                                                             strcmp(item->valuestring, flag) == 0) return true;
-  return false;
+static bool has_flag(const struct hr__verdict *verdict, const char *flag) {
+  return hr__case_list_has(hr__case_get(verdict->input, "flags"), flag);
 }
 
-static void compare(struct slurm_case *slurm, const char *name, cJSON *actual, double tolerance) {
-  hr__verdict_compare(slurm->verdict, name, hr__case_get(slurm->expect, name), actual, HR__COMPARE_EXPECTED, tolerance);
+static void compare(struct hr__verdict *verdict, const char *name, cJSON *actual, double tolerance) {
+  hr__verdict_compare(verdict, name, hr__case_get(verdict->expect, name), actual, HR__COMPARE_EXPECTED, tolerance);
   cJSON_Delete(actual);
-}
-
-static void compare_number(struct slurm_case *slurm, const char *name, double actual, double tolerance) {
-  compare(slurm, name, cJSON_CreateNumber(actual), tolerance);
 }
 
 /* ---- Fair share ------------------------------------------------------------------------------------- */
@@ -461,28 +444,29 @@ static void add_assoc(struct tree *tree, const cJSON *item, const char *name, ui
                                                          .usage = is_user ? usage : 0};
 }
 
-static bool allocate_tree(const struct slurm_case *slurm, struct tree *tree, size_t n_all) {
+static bool allocate_tree(struct hr__verdict *verdict, struct tree *tree, size_t n_all) {
   struct hr__slurm_tree_scratch *scratch = &tree->scratch;
-  tree->assocs = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->assocs);
-  tree->shares = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->shares);
-  tree->names = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->names);
-  scratch->sums = hr__verdict_alloc(slurm->verdict, n_all + 1, sizeof *scratch->sums);
-  scratch->ancestors = hr__verdict_alloc(slurm->verdict, n_all + 2, sizeof *scratch->ancestors);
-  scratch->first = hr__verdict_alloc(slurm->verdict, n_all + 2, sizeof *scratch->first);
-  scratch->members = hr__verdict_alloc(slurm->verdict, n_all + 2, sizeof *scratch->members);
-  scratch->place = hr__verdict_alloc(slurm->verdict, n_all + 2, sizeof *scratch->place);
-  scratch->order = hr__verdict_alloc(slurm->verdict, n_all, sizeof *scratch->order);
+  tree->assocs = hr__verdict_alloc(verdict, n_all, sizeof *tree->assocs);
+  tree->shares = hr__verdict_alloc(verdict, n_all, sizeof *tree->shares);
+  tree->names = hr__verdict_alloc(verdict, n_all, sizeof *tree->names);
+  scratch->sums = hr__verdict_alloc(verdict, n_all + 1, sizeof *scratch->sums);
+  scratch->ancestors = hr__verdict_alloc(verdict, n_all + 2, sizeof *scratch->ancestors);
+  scratch->first = hr__verdict_alloc(verdict, n_all + 2, sizeof *scratch->first);
+  scratch->members = hr__verdict_alloc(verdict, n_all + 2, sizeof *scratch->members);
+  scratch->place = hr__verdict_alloc(verdict, n_all + 2, sizeof *scratch->place);
+  scratch->order = hr__verdict_alloc(verdict, n_all, sizeof *scratch->order);
   return tree->assocs && tree->shares && tree->names && scratch->sums && scratch->ancestors && scratch->first &&
          scratch->members && scratch->place && scratch->order;
 }
 
 /* Adds the accounts, parents before their children, and then the users. Returns false if an account has an unknown
    parent, or if memory is exhausted. */
-static bool read_tree(struct slurm_case *slurm, struct tree *tree) {
-  const cJSON *accounts = hr__case_get(slurm->input, "accounts"), *users = hr__case_get(slurm->input, "users"), *item;
+static bool read_tree(struct hr__verdict *verdict, struct tree *tree) {
+  const cJSON *accounts = hr__case_get(verdict->input, "accounts"), *users = hr__case_get(verdict->input, "users"),
+              *item;
   uint32_t n_accounts = (uint32_t)cJSON_GetArraySize(accounts),
            n_all = n_accounts + (uint32_t)cJSON_GetArraySize(users);
-  if (!allocate_tree(slurm, tree, n_all)) return false;
+  if (!allocate_tree(verdict, tree, n_all)) return false;
   for (uint32_t before = HR_NONE; tree->count != before && tree->count < n_accounts;) {
     before = tree->count;
     cJSON_ArrayForEach(item, accounts) {
@@ -491,65 +475,71 @@ static bool read_tree(struct slurm_case *slurm, struct tree *tree) {
       add_assoc(tree, item, "account", find_account(tree, parent), false);
     }
   }
-  if (tree->count < n_accounts) slurm->verdict->malformed = "an account has an unknown parent";
+  if (tree->count < n_accounts) verdict->malformed = "an account has an unknown parent";
   cJSON_ArrayForEach(item, users)
       add_assoc(tree, item, "user", find_account(tree, hr__case_text(item, "account", NULL)), true);
-  return !slurm->verdict->malformed;
+  return !verdict->malformed;
+}
+
+/* Compares in the same way, unless the member is missing. */
+static void compare_if_expected(struct hr__verdict *verdict, const char *name, cJSON *actual, double tolerance) {
+  if (hr__case_get(verdict->expect, name))
+    compare(verdict, name, actual, tolerance);
+  else
+    cJSON_Delete(actual);
 }
 
 /* Compares one member of the shares, at `offset` in the struct, for the names that the case expects. */
-static void compare_column(struct slurm_case *slurm, const struct tree *tree, const char *name, size_t offset) {
-  if (!hr__case_get(slurm->expect, name)) return;
+static void compare_column(struct hr__verdict *verdict, const struct tree *tree, const char *name, size_t offset) {
   cJSON *column = cJSON_CreateObject();
   for (uint32_t i = 0; i < tree->count; i++) {
     double value;
     memcpy(&value, (const char *)&tree->shares[i] + offset, sizeof value);
     cJSON_AddItemToObject(column, tree->names[i], isinf(value) ? cJSON_CreateNull() : cJSON_CreateNumber(value));
   }
-  compare(slurm, name, column, hr__case_real(slurm->expect, "tolerance", 0));
+  compare_if_expected(verdict, name, column, hr__case_real(verdict->expect, "tolerance", 0));
 }
 
-static void compare_order(struct slurm_case *slurm, const struct tree *tree, uint32_t n_users) {
-  if (!hr__case_get(slurm->expect, "order")) return;
+static void compare_order(struct hr__verdict *verdict, const struct tree *tree, uint32_t n_users) {
   cJSON *order = cJSON_CreateArray();
   for (uint32_t i = 0; i < n_users; i++)
     cJSON_AddItemToArray(order, cJSON_CreateString(tree->names[tree->scratch.order[i]]));
-  compare(slurm, "order", order, 0);
+  compare_if_expected(verdict, "order", order, 0);
 }
 
-static void compare_tree(struct slurm_case *slurm, const struct tree *tree) {
-  compare_column(slurm, tree, "normShares", offsetof(struct hr__slurm_share, norm_shares));
-  compare_column(slurm, tree, "normUsage", offsetof(struct hr__slurm_share, norm_usage));
-  compare_column(slurm, tree, "effectiveUsage", offsetof(struct hr__slurm_share, effective_usage));
-  compare_column(slurm, tree, "levelFs", offsetof(struct hr__slurm_share, level_fs));
-  compare_column(slurm, tree, "fairshare", offsetof(struct hr__slurm_share, factor));
+static void compare_tree(struct hr__verdict *verdict, const struct tree *tree) {
+  compare_column(verdict, tree, "normShares", offsetof(struct hr__slurm_share, norm_shares));
+  compare_column(verdict, tree, "normUsage", offsetof(struct hr__slurm_share, norm_usage));
+  compare_column(verdict, tree, "effectiveUsage", offsetof(struct hr__slurm_share, effective_usage));
+  compare_column(verdict, tree, "levelFs", offsetof(struct hr__slurm_share, level_fs));
+  compare_column(verdict, tree, "fairshare", offsetof(struct hr__slurm_share, factor));
 }
 
-static void run_classic(struct slurm_case *slurm) {
+static void run_classic(struct hr__verdict *verdict) {
   struct tree tree = {0};
-  if (!read_tree(slurm, &tree)) return;
+  if (!read_tree(verdict, &tree)) return;
   double total = hr__slurm_usage_sum(tree.assocs, tree.count);
-  const cJSON *first = cJSON_GetArrayItem(hr__case_get(slurm->input, "users"), 0);
+  const cJSON *first = cJSON_GetArrayItem(hr__case_get(verdict->input, "users"), 0);
   if (hr__case_get(first, "usageNormalized")) total = 1; // these are shares of the cluster's usage
-  double dampening = hr__case_real(slurm->input, "dampening", 1);
+  double dampening = hr__case_real(verdict->input, "dampening", 1);
   hr__slurm_classic_shares(tree.assocs, tree.count, total, dampening, tree.shares, &tree.scratch);
-  compare_tree(slurm, &tree);
+  compare_tree(verdict, &tree);
 }
 
-static void run_fair_tree(struct slurm_case *slurm) {
+static void run_fair_tree(struct hr__verdict *verdict) {
   struct tree tree = {0};
-  if (!read_tree(slurm, &tree)) return;
+  if (!read_tree(verdict, &tree)) return;
   double total = hr__slurm_usage_sum(tree.assocs, tree.count);
   uint32_t n_users = hr__slurm_fair_tree(tree.assocs, tree.count, total, tree.shares, &tree.scratch);
-  compare_tree(slurm, &tree);
-  compare_order(slurm, &tree, n_users);
+  compare_tree(verdict, &tree);
+  compare_order(verdict, &tree, n_users);
 }
 
-static void run_decay(struct slurm_case *slurm) {
-  double decay = hr__slurm_decay(hr__case_real(slurm->input, "halfLifeSeconds", 0),
-                                 hr__case_real(slurm->input, "elapsedSeconds", 0));
-  compare_number(slurm, "usage", hr__case_real(slurm->input, "usage", 0) * decay,
-                 hr__case_real(slurm->expect, "tolerance", 0));
+static void run_decay(struct hr__verdict *verdict) {
+  double decay = hr__slurm_decay(hr__case_real(verdict->input, "halfLifeSeconds", 0),
+                                 hr__case_real(verdict->input, "elapsedSeconds", 0));
+  compare(verdict, "usage", cJSON_CreateNumber(hr__case_real(verdict->input, "usage", 0) * decay),
+          hr__case_real(verdict->expect, "tolerance", 0));
 }
 
 /* ---- Priority --------------------------------------------------------------------------------------- */
@@ -564,48 +554,48 @@ static const struct {
                                   [HR__SLURM_PARTITION] = {"partition", "NO_NORMAL_PART"},
                                   [HR__SLURM_QOS] = {"qos", "NO_NORMAL_QOS"}};
 
-static double size_factor(const struct slurm_case *slurm, const cJSON *job) {
-  const cJSON *cluster = hr__case_get(slurm->input, "cluster");
+static double size_factor(const struct hr__verdict *verdict, const cJSON *job) {
+  const cJSON *cluster = hr__case_get(verdict->input, "cluster");
   const struct hr__slurm_size size = {.nodes = hr__case_real(job, "nodes", 0),
                                       .cpus = hr__case_real(job, "cpus", 0),
                                       .limit_min = hr__case_real(job, "limitMinutes", 0),
                                       .all_nodes = hr__case_real(cluster, "nodes", 0),
                                       .all_cpus = hr__case_real(cluster, "cpus", 0),
-                                      .favors_small = hr__case_bool(slurm->input, "favorSmall", false),
+                                      .favors_small = hr__case_bool(verdict->input, "favorSmall", false),
                                       .is_relative_to_time =
-                                          hr__case_bool(slurm->input, "smallRelativeToTime", false) ||
-                                          has_flag(slurm->input, "SMALL_RELATIVE_TO_TIME")};
+                                          hr__case_bool(verdict->input, "smallRelativeToTime", false) ||
+                                          has_flag(verdict, "SMALL_RELATIVE_TO_TIME")};
   return hr__slurm_size_factor(&size);
 }
 
 /* Returns the value of a factor: the value that the case states, or else the value computed from the job. */
-static double factor_of(const struct slurm_case *slurm, const cJSON *job, enum hr__slurm_factor factor) {
+static double factor_of(const struct hr__verdict *verdict, const cJSON *job, enum hr__slurm_factor factor) {
   const char *name = factors[factor].name;
-  const cJSON *given = hr__case_get(hr__case_get(slurm->input, "factors"), name);
+  const cJSON *given = hr__case_get(hr__case_get(verdict->input, "factors"), name);
   if (cJSON_IsNumber(given)) return given->valuedouble;
   if (factor == HR__SLURM_AGE)
     return hr__slurm_age_factor(
         hr__case_real(job, "waitSeconds", 0),
-        hr__case_real(slurm->input, "maxAgeSeconds", (double)hr__slurm_parameter("PriorityMaxAge")->fallback));
-  if (factor == HR__SLURM_JOB_SIZE) return size_factor(slurm, job);
+        hr__case_real(verdict->input, "maxAgeSeconds", (double)hr__slurm_parameter("PriorityMaxAge")->fallback));
+  if (factor == HR__SLURM_JOB_SIZE) return size_factor(verdict, job);
   if (!factors[factor].raw_flag) return hr__case_real(job, name, 0);
   return hr__slurm_relative_factor(hr__case_real(job, name, 0),
-                                   hr__case_real(hr__case_get(slurm->input, "maxima"), name, 0),
-                                   has_flag(slurm->input, factors[factor].raw_flag));
+                                   hr__case_real(hr__case_get(verdict->input, "maxima"), name, 0),
+                                   has_flag(verdict, factors[factor].raw_flag));
 }
 
 enum { MAX_TRES = 32 };
 
 /* Returns the weights and factors of a job. `tres` receives the weights (row 0) and the factors (row 1) of trackable
    resources (TRES), and must outlive the result. */
-static struct hr__slurm_priority read_priority(const struct slurm_case *slurm, const cJSON *job,
+static struct hr__slurm_priority read_priority(const struct hr__verdict *verdict, const cJSON *job,
                                                double tres[2][MAX_TRES]) {
-  const cJSON *weights = hr__case_get(slurm->input, "weights"), *item;
-  const cJSON *given = hr__case_get(hr__case_get(slurm->input, "factors"), "tres");
+  const cJSON *weights = hr__case_get(verdict->input, "weights"), *item;
+  const cJSON *given = hr__case_get(hr__case_get(verdict->input, "factors"), "tres");
   struct hr__slurm_priority priority = {.tres_weights = tres[0], .tres_factors = tres[1]};
   for (unsigned f = 0; f < HR__SLURM_N_FACTORS; f++) {
     priority.weights[f] = hr__case_real(weights, factors[f].name, 0);
-    priority.factors[f] = factor_of(slurm, job, (enum hr__slurm_factor)f);
+    priority.factors[f] = factor_of(verdict, job, (enum hr__slurm_factor)f);
   }
   cJSON_ArrayForEach(item, hr__case_get(weights, "tres")) {
     if (priority.n_tres == MAX_TRES) break;
@@ -618,10 +608,10 @@ static struct hr__slurm_priority read_priority(const struct slurm_case *slurm, c
   return priority;
 }
 
-static void run_priority(struct slurm_case *slurm) {
+static void run_priority(struct hr__verdict *verdict) {
   double tres[2][MAX_TRES];
-  struct hr__slurm_priority priority = read_priority(slurm, hr__case_get(slurm->input, "job"), tres);
-  if (hr__case_get(slurm->expect, "priority")) compare_number(slurm, "priority", hr__slurm_priority(&priority), 0);
+  struct hr__slurm_priority priority = read_priority(verdict, hr__case_get(verdict->input, "job"), tres);
+  if (hr__case_get(verdict->expect, "priority")) hr__compare_number(verdict, "priority", hr__slurm_priority(&priority));
   cJSON *weighted = cJSON_CreateObject(), *factor = cJSON_CreateObject();
   for (unsigned f = 0; f < HR__SLURM_N_FACTORS; f++) {
     cJSON_AddNumberToObject(weighted, factors[f].name, trunc(priority.weights[f] * priority.factors[f]));
@@ -631,40 +621,34 @@ static void run_priority(struct slurm_case *slurm) {
         *factor_tres = cJSON_AddObjectToObject(factor, "tres");
   const cJSON *item;
   uint32_t at = 0;
-  cJSON_ArrayForEach(item, hr__case_get(hr__case_get(slurm->input, "weights"), "tres")) {
+  cJSON_ArrayForEach(item, hr__case_get(hr__case_get(verdict->input, "weights"), "tres")) {
     if (at == priority.n_tres) break;
     cJSON_AddNumberToObject(weighted_tres, item->string, trunc(tres[0][at] * tres[1][at]));
     cJSON_AddNumberToObject(factor_tres, item->string, tres[1][at++]);
   }
-  if (hr__case_get(slurm->expect, "weighted"))
-    compare(slurm, "weighted", weighted, 0);
-  else
-    cJSON_Delete(weighted);
-  if (hr__case_get(slurm->expect, "factor"))
-    compare(slurm, "factor", factor, 1e-6);
-  else
-    cJSON_Delete(factor);
+  compare_if_expected(verdict, "weighted", weighted, 0);
+  compare_if_expected(verdict, "factor", factor, 1e-6);
 }
 
 /* Compares the priority of a job in each of several partitions. */
-static void run_partition(struct slurm_case *slurm) {
-  const cJSON *partitions = hr__case_get(slurm->input, "partitions"), *item;
+static void run_partition(struct hr__verdict *verdict) {
+  const cJSON *partitions = hr__case_get(verdict->input, "partitions"), *item;
   double highest = 0, tres[2][MAX_TRES];
   cJSON_ArrayForEach(item, partitions) if (cJSON_IsNumber(item)) highest = fmax(highest, item->valuedouble);
   cJSON *actual = cJSON_CreateObject();
   cJSON_ArrayForEach(item, partitions) {
-    struct hr__slurm_priority priority = read_priority(slurm, hr__case_get(slurm->input, "job"), tres);
-    priority.factors[HR__SLURM_PARTITION] = hr__slurm_relative_factor(
-        cJSON_IsNumber(item) ? item->valuedouble : 0, highest, has_flag(slurm->input, "NO_NORMAL_PART"));
+    struct hr__slurm_priority priority = read_priority(verdict, hr__case_get(verdict->input, "job"), tres);
+    priority.factors[HR__SLURM_PARTITION] = hr__slurm_relative_factor(cJSON_IsNumber(item) ? item->valuedouble : 0,
+                                                                      highest, has_flag(verdict, "NO_NORMAL_PART"));
     cJSON_AddNumberToObject(actual, item->string, hr__slurm_priority(&priority));
   }
-  compare(slurm, "priority", actual, 0);
+  compare(verdict, "priority", actual, 0);
 }
 
 /* A priority that an administrator has set replaces the sum of the factors, and all factors are 0. */
-static void run_manual(struct slurm_case *slurm) {
-  compare_number(slurm, "priority", hr__case_real(slurm->input, "setPriority", 0), 0);
-  compare_number(slurm, "factor", 0, 0);
+static void run_manual(struct hr__verdict *verdict) {
+  hr__compare_number(verdict, "priority", hr__case_real(verdict->input, "setPriority", 0));
+  hr__compare_number(verdict, "factor", 0);
 }
 
 /* ---- Billing, parameters, GRES, preemption ---------------------------------------------------------- */
@@ -675,20 +659,20 @@ static enum hr__slurm_tres_kind kind_of_tres(const char *name) {
   return is_of_node ? HR__SLURM_TRES_NODE : HR__SLURM_TRES_GLOBAL;
 }
 
-static void run_billing(struct slurm_case *slurm) {
+static void run_billing(struct hr__verdict *verdict) {
   struct hr__slurm_tres tres[MAX_TRES];
   uint32_t count = 0;
   const cJSON *weight;
-  cJSON_ArrayForEach(weight, hr__case_get(slurm->input, "weights")) {
+  cJSON_ArrayForEach(weight, hr__case_get(verdict->input, "weights")) {
     if (count == MAX_TRES) break;
     tres[count++] = (struct hr__slurm_tres){cJSON_IsNumber(weight) ? weight->valuedouble : 0,
-                                            hr__case_real(hr__case_get(slurm->input, "tres"), weight->string, 0),
+                                            hr__case_real(hr__case_get(verdict->input, "tres"), weight->string, 0),
                                             kind_of_tres(weight->string)};
   }
-  enum hr__slurm_billing rule = has_flag(slurm->input, "MAX_TRES_GRES") ? HR__SLURM_BILL_MAX_GRES
-                                : has_flag(slurm->input, "MAX_TRES")    ? HR__SLURM_BILL_MAX
-                                                                        : HR__SLURM_BILL_SUM;
-  compare_number(slurm, "billing", hr__slurm_billing(tres, count, rule), 0);
+  enum hr__slurm_billing rule = has_flag(verdict, "MAX_TRES_GRES") ? HR__SLURM_BILL_MAX_GRES
+                                : has_flag(verdict, "MAX_TRES")    ? HR__SLURM_BILL_MAX
+                                                                   : HR__SLURM_BILL_SUM;
+  hr__compare_number(verdict, "billing", hr__slurm_billing(tres, count, rule));
 }
 
 static cJSON *bound_json(int64_t value, const char *name) {
@@ -703,37 +687,37 @@ static bool is_time_unit(const char *unit, size_t length) {
   return false;
 }
 
-static void run_parameter(struct slurm_case *slurm) {
-  const struct hr__slurm_parameter *parameter = hr__slurm_parameter(hr__case_text(slurm->input, "parameter", ""));
+static void run_parameter(struct hr__verdict *verdict) {
+  const struct hr__slurm_parameter *parameter = hr__slurm_parameter(hr__case_text(verdict->input, "parameter", ""));
   if (!parameter) {
-    compare(slurm, "default", cJSON_CreateNull(), 0);
+    compare(verdict, "default", cJSON_CreateNull(), 0);
     return;
   }
-  compare(slurm, "default", bound_json(parameter->fallback, parameter->fallback_of), 0);
-  compare(slurm, "min", bound_json(parameter->min, NULL), 0);
-  compare(slurm, "max", bound_json(parameter->max, parameter->max_of), 0);
+  compare(verdict, "default", bound_json(parameter->fallback, parameter->fallback_of), 0);
+  compare(verdict, "min", bound_json(parameter->min, NULL), 0);
+  compare(verdict, "max", bound_json(parameter->max, parameter->max_of), 0);
   // In the expected unit, the text after a comma is a remark. Units are compared only if at least one of the two is a
   // unit of time, because the names of counted items are not standardized.
-  const char *unit = hr__case_text(slurm->expect, "unit", NULL);
+  const char *unit = hr__case_text(verdict->expect, "unit", NULL);
   size_t length = unit ? strcspn(unit, ",") : 0;
   bool is_same = unit && strlen(parameter->unit) == length && strncmp(unit, parameter->unit, length) == 0;
   if (unit && !is_same && (is_time_unit(unit, length) || is_time_unit(parameter->unit, strlen(parameter->unit))))
-    compare(slurm, "unit", cJSON_CreateString(parameter->unit), 0);
+    hr__compare_text(verdict, "unit", parameter->unit);
 }
 
 /* Returns the number of GPUs of the node of a case, at most 64. */
-static uint32_t read_gpus(const struct slurm_case *slurm) {
-  int64_t gpus = hr__case_whole(slurm->input, "gpus", 0);
+static uint32_t read_gpus(const struct hr__verdict *verdict) {
+  int64_t gpus = hr__case_whole(verdict->input, "gpus", 0);
   return gpus < 0 ? 0 : gpus < 64 ? (uint32_t)gpus : 64;
 }
 
-static void run_shared_count(struct slurm_case *slurm) {
-  uint32_t n_gpus = read_gpus(slurm);
-  uint32_t count = (uint32_t)hr__case_whole(slurm->input, "sharedCount", 0);
+static void run_shared_count(struct hr__verdict *verdict) {
+  uint32_t n_gpus = read_gpus(verdict);
+  uint32_t count = (uint32_t)hr__case_whole(verdict->input, "sharedCount", 0);
   cJSON *counts = cJSON_CreateArray();
   for (uint32_t i = 0; i < n_gpus; i++)
     cJSON_AddItemToArray(counts, cJSON_CreateNumber(hr__slurm_shared_count(count, n_gpus, i)));
-  compare(slurm, "perGpu", counts, 0);
+  compare(verdict, "perGpu", counts, 0);
 }
 
 static bool is_in_list(const cJSON *list, uint32_t number) {
@@ -742,7 +726,7 @@ static bool is_in_list(const cJSON *list, uint32_t number) {
   return false;
 }
 
-static void compare_occupancy(struct slurm_case *slurm, const struct hr__slurm_gpu *gpus, uint32_t n_gpus) {
+static void compare_occupancy(struct hr__verdict *verdict, const struct hr__slurm_gpu *gpus, uint32_t n_gpus) {
   cJSON *whole = cJSON_CreateArray(), *left = cJSON_CreateArray();
   uint32_t used = 0;
   for (uint32_t i = 0; i < n_gpus; i++) {
@@ -750,36 +734,37 @@ static void compare_occupancy(struct slurm_case *slurm, const struct hr__slurm_g
     if (hr__slurm_gpu_is_free(&gpus[i])) cJSON_AddItemToArray(whole, cJSON_CreateNumber(i));
     cJSON_AddItemToArray(left, cJSON_CreateNumber(hr__slurm_shards_free(&gpus[i])));
   }
-  compare_number(slurm, "shardsInUse", used, 0);
-  compare(slurm, "gpuAvailableWhole", whole, 0);
-  compare(slurm, "shardsFree", left, 0);
+  hr__compare_number(verdict, "shardsInUse", used);
+  compare(verdict, "gpuAvailableWhole", whole, 0);
+  compare(verdict, "shardsFree", left, 0);
 }
 
-static void run_shards(struct slurm_case *slurm) {
-  uint32_t n_gpus = read_gpus(slurm);
-  struct hr__slurm_gpu *gpus = hr__verdict_alloc(slurm->verdict, n_gpus, sizeof *gpus);
-  const cJSON *used = hr__case_get(slurm->input, "shardsAllocated"), *request = hr__case_get(slurm->input, "request");
+static void run_shards(struct hr__verdict *verdict) {
+  uint32_t n_gpus = read_gpus(verdict);
+  struct hr__slurm_gpu *gpus = hr__verdict_alloc(verdict, n_gpus, sizeof *gpus);
+  const cJSON *used = hr__case_get(verdict->input, "shardsAllocated"),
+              *request = hr__case_get(verdict->input, "request");
   if (!gpus) return;
   for (uint32_t i = 0; i < n_gpus; i++) {
-    gpus[i].is_whole = is_in_list(hr__case_get(slurm->input, "wholeGpuAllocated"), i);
-    gpus[i].shards = (uint32_t)hr__case_whole(slurm->input, "shardsPerGpu", 0);
+    gpus[i].is_whole = is_in_list(hr__case_get(verdict->input, "wholeGpuAllocated"), i);
+    gpus[i].shards = (uint32_t)hr__case_whole(verdict->input, "shardsPerGpu", 0);
     gpus[i].shards_used = (uint32_t)hr__case_value_whole(cJSON_GetArrayItem(used, (int)i), 0);
   }
   if (!request) {
-    compare_occupancy(slurm, gpus, n_gpus);
+    compare_occupancy(verdict, gpus, n_gpus);
     return;
   }
   bool fits = hr__slurm_gres_fit(gpus, n_gpus, (uint32_t)hr__case_whole(request, "gpu", 0),
                                  (uint32_t)hr__case_whole(request, "shard", 0),
-                                 hr__case_bool(slurm->input, "OPT_MULTIPLE_SHARING_GRES_PJ", false));
-  compare(slurm, "fits", cJSON_CreateBool(fits), 0);
+                                 hr__case_bool(verdict->input, "OPT_MULTIPLE_SHARING_GRES_PJ", false));
+  hr__compare_bool(verdict, "fits", fits);
 }
 
-static void run_victims(struct slurm_case *slurm) {
-  const cJSON *list = hr__case_get(slurm->input, "candidates"), *item;
+static void run_victims(struct hr__verdict *verdict) {
+  const cJSON *list = hr__case_get(verdict->input, "candidates"), *item;
   uint32_t n_victims = (uint32_t)cJSON_GetArraySize(list), count = 0;
-  struct hr__slurm_victim *victims = hr__verdict_alloc(slurm->verdict, n_victims, sizeof *victims);
-  bool youngest_first = hr__case_bool(slurm->input, "youngestFirst", false);
+  struct hr__slurm_victim *victims = hr__verdict_alloc(verdict, n_victims, sizeof *victims);
+  bool youngest_first = hr__case_bool(verdict->input, "youngestFirst", false);
   if (!victims) return;
   cJSON_ArrayForEach(item, list) {
     const struct hr__slurm_victim victim = {
@@ -792,57 +777,36 @@ static void run_victims(struct slurm_case *slurm) {
   }
   cJSON *order = cJSON_CreateArray();
   for (uint32_t i = 0; i < count; i++) cJSON_AddItemToArray(order, cJSON_CreateNumber(victims[i].job));
-  compare(slurm, "order", order, 0);
+  compare(verdict, "order", order, 0);
 }
 
-static void run_exempt(struct slurm_case *slurm) {
-  int64_t exempt_s = hr__case_whole(slurm->input, "exemptSeconds", -1);
-  bool may = hr__slurm_may_be_preempted(hr__case_whole(slurm->input, "runSeconds", 0) * HR_SECOND_US,
+static void run_exempt(struct hr__verdict *verdict) {
+  int64_t exempt_s = hr__case_whole(verdict->input, "exemptSeconds", -1);
+  bool may = hr__slurm_may_be_preempted(hr__case_whole(verdict->input, "runSeconds", 0) * HR_SECOND_US,
                                         exempt_s < 0 ? HR_UNKNOWN_US : exempt_s * HR_SECOND_US);
-  compare(slurm, "preemptable", cJSON_CreateBool(may), 0);
+  hr__compare_bool(verdict, "preemptable", may);
 }
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
 
-static void run_backfill(struct slurm_case *slurm) {
-  conform_backfill(slurm->input, slurm->expect, slurm->verdict);
-}
-
-static void run_reservations(struct slurm_case *slurm) {
-  run_reservation_case(slurm->input, slurm->expect, slurm->verdict);
-}
-
-/* The largest number in a case. Minutes are converted to microseconds, which must fit into 64 bits. */
-#define LARGEST_NUMBER 1e11
-
-void hr__conform_slurm(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  static const struct {
-    const char *kind;
-    void (*run)(struct slurm_case *slurm);
-  } kinds[] = {{"fairshare.classic", run_classic},
-               {"fairshare.fairTree", run_fair_tree},
-               {"decay.halfLife", run_decay},
-               {"priority.formula", run_priority},
-               {"priority.max", run_priority},
-               {"priority.factors", run_priority},
-               {"priority.partition", run_partition},
-               {"priority.manual", run_manual},
-               {"billing.sum", run_billing},
-               {"billing.max", run_billing},
-               {"config.default", run_parameter},
-               {"gres.count", run_shared_count},
-               {"gres.shard", run_shards},
-               {"preempt.order", run_victims},
-               {"preempt.exempt", run_exempt},
-               {"backfill", run_backfill},
-               {"reservation", run_reservations}};
-  struct slurm_case slurm = {verdict, hr__case_get(whole, "input"), hr__case_get(whole, "expect")};
-  hr__verdict_limit_numbers(verdict, whole, LARGEST_NUMBER);
-  if (verdict->malformed) return;
-  for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-    if (strcmp(kind, kinds[i].kind) != 0) continue;
-    kinds[i].run(&slurm);
-    return;
-  }
-  hr__verdict_unknown_kind(verdict, kind);
+void hr__conform_slurm(struct hr__verdict *verdict) {
+  static const struct hr__case_kind kinds[] = {{"fairshare.classic", run_classic},
+                                               {"fairshare.fairTree", run_fair_tree},
+                                               {"decay.halfLife", run_decay},
+                                               {"priority.formula", run_priority},
+                                               {"priority.max", run_priority},
+                                               {"priority.factors", run_priority},
+                                               {"priority.partition", run_partition},
+                                               {"priority.manual", run_manual},
+                                               {"billing.sum", run_billing},
+                                               {"billing.max", run_billing},
+                                               {"config.default", run_parameter},
+                                               {"gres.count", run_shared_count},
+                                               {"gres.shard", run_shards},
+                                               {"preempt.order", run_victims},
+                                               {"preempt.exempt", run_exempt},
+                                               {"backfill", run_backfill},
+                                               {"reservation", run_reservations},
+                                               {NULL, NULL}};
+  if (!hr__run_kind(verdict, kinds)) hr__verdict_unknown_kind(verdict);
 }

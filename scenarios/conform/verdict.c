@@ -155,6 +155,19 @@ void hr__verdict_compare_text(struct hr__verdict *verdict, const char *place, co
   compare_new(verdict, place, expected, actual ? cJSON_CreateString(actual) : cJSON_CreateNull());
 }
 
+/* ---- Kinds ---------------------------------------------------------------------------------------------- */
+
+void hr__verdict_unknown_kind(struct hr__verdict *verdict) {
+  const cJSON expected = {.type = cJSON_String, .valuestring = (char *)verdict->kind};
+  hr__verdict_compare_text(verdict, "kind", &expected, NULL);
+}
+
+bool hr__run_kind(struct hr__verdict *verdict, const struct hr__case_kind *kinds) {
+  while (kinds->kind && strcmp(kinds->kind, verdict->kind) != 0) kinds++;
+  if (kinds->kind) kinds->run(verdict);
+  return kinds->kind != NULL;
+}
+
 /* ---- Limits --------------------------------------------------------------------------------------------- */
 
 #define MEMORY_FACTOR 4096
@@ -170,9 +183,9 @@ static bool is_within(const cJSON *tree, double limit) {
   return true;
 }
 
-void hr__verdict_limit_numbers(struct hr__verdict *verdict, const cJSON *whole, double limit) {
+void hr__verdict_limit_numbers(struct hr__verdict *verdict, double limit) {
   const cJSON *item;
-  cJSON_ArrayForEach(item, whole) {
+  cJSON_ArrayForEach(item, verdict->whole) {
     if (strcmp(item->string, "expect") == 0 || is_within(item, limit)) continue;
     verdict->malformed = "a number is out of range";
   }

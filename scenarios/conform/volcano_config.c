@@ -45,7 +45,7 @@ static uint32_t next_dimension(const struct hr__volcano_case *world, const char 
     if (!length || length > 255) continue;
     memcpy(name, start, length);
     name[length] = '\0';
-    uint32_t k = hr__volcano_find(world->dimensions.items, world->dimensions.n_items, name);
+    uint32_t k = hr__case_find(world->dimensions.items, world->dimensions.n_items, name);
     if (k != HR__VOLCANO_NONE) return k;
   }
   return HR__VOLCANO_NONE;
@@ -233,17 +233,15 @@ static void read_arguments(struct hr__volcano_case *world, const cJSON *argument
 /* ---- Plug-ins and actions ---- */
 
 static bool is_registered(const cJSON *run, const char *name) {
-  const cJSON *list = hr__case_get(run, "registered_plugins"), *item;
-  if (!list) return true;
-  cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) && strcmp(item->valuestring, name) == 0) return true;
-  return false;
+  const cJSON *list = hr__case_get(run, "registered_plugins");
+  return !list || hr__case_list_has(list, name);
 }
 
 static uint32_t read_enabled(const cJSON *json) {
   uint32_t enabled = 0;
   const cJSON *item;
   cJSON_ArrayForEach(item, hr__case_get(json, "enabled")) {
-    uint32_t at = hr__volcano_find(hr__volcano_callback_names, HR__VOLCANO_N_CALLBACKS, item->valuestring);
+    uint32_t at = hr__case_find(hr__volcano_callback_names, HR__VOLCANO_N_CALLBACKS, item->valuestring);
     if (at != HR__VOLCANO_NONE) enabled |= (uint32_t)1 << at;
   }
   return enabled;
@@ -252,12 +250,12 @@ static uint32_t read_enabled(const cJSON *json) {
 static void read_plugin(struct hr__volcano_case *world, const cJSON *json, uint32_t tier,
                         struct hr__volcano_plugin *plugins) {
   const char *name = hr__case_text(json, "name", "");
-  if (!is_registered(hr__case_get(world->whole, "run"), name)) return;
-  uint32_t id = hr__volcano_find(hr__volcano_plugin_names, HR__VOLCANO_N_PLUGINS, name);
+  if (!is_registered(hr__case_get(world->verdict->whole, "run"), name)) return;
+  uint32_t id = hr__case_find(hr__volcano_plugin_names, HR__VOLCANO_N_PLUGINS, name);
   if (id == HR__VOLCANO_NONE) {
     /* Without hypernodes the plug-in for network topology has no effect. */
     bool is_topology = strcmp(name, "network-topology-aware") == 0;
-    if (is_topology && !hr__case_count(hr__case_get(world->whole, "cluster"), "hypernodes")) return;
+    if (is_topology && !hr__case_count(hr__case_get(world->verdict->whole, "cluster"), "hypernodes")) return;
     hr__verdict_unsupported(world->verdict, is_topology ? "network topology" : "a plug-in that is not modelled");
     return;
   }
@@ -275,7 +273,7 @@ static void read_actions(struct hr__volcano_case *world, const cJSON *run) {
   const cJSON *item;
   if (!actions) return;
   cJSON_ArrayForEach(item, hr__case_get(run, "actions")) {
-    uint32_t at = hr__volcano_find(hr__volcano_action_names, HR__VOLCANO_N_ACTIONS, item->valuestring);
+    uint32_t at = hr__case_find(hr__volcano_action_names, HR__VOLCANO_N_ACTIONS, item->valuestring);
     if (at == HR__VOLCANO_NONE)
       world->verdict->malformed = "an unknown action";
     else
@@ -293,7 +291,7 @@ static void read_actions(struct hr__volcano_case *world, const cJSON *run) {
 }
 
 void hr__volcano_read_config(struct hr__volcano_case *world) {
-  const cJSON *run = hr__case_get(world->whole, "run"), *tier, *item;
+  const cJSON *run = hr__case_get(world->verdict->whole, "run"), *tier, *item;
   world->config = hr__volcano_default_config();
   world->config.minute_of_day = 12 * 60; /* noon; the windows of the cases begin at midnight */
   uint32_t n = 0, at = 0;
@@ -351,8 +349,9 @@ static void read_node_usage(const cJSON *usage, struct hr__volcano_node *node) {
 }
 
 void hr__volcano_read_nodes(struct hr__volcano_case *world) {
-  const cJSON *cluster = hr__case_get(world->whole, "cluster"), *list = hr__case_get(cluster, "nodes"), *item;
-  const cJSON *usage = hr__case_get(hr__case_get(hr__case_get(world->whole, "expect"), "custom"), "nodesUsageMap");
+  const cJSON *cluster = hr__case_get(world->verdict->whole, "cluster"), *list = hr__case_get(cluster, "nodes"), *item;
+  const cJSON *usage =
+      hr__case_get(hr__case_get(hr__case_get(world->verdict->whole, "expect"), "custom"), "nodesUsageMap");
   uint32_t n = hr__case_count(cluster, "nodes"), at = 0;
   struct hr__volcano_node *nodes = hr__verdict_alloc(world->verdict, n, sizeof *nodes);
   world->node_names = hr__verdict_alloc(world->verdict, n, sizeof *world->node_names);
@@ -398,10 +397,10 @@ static void read_limits(struct hr__volcano_case *world, const char *text, struct
   queue->group_limits_are_invalid = !cJSON_IsObject(tree);
   if (limits) cJSON_ArrayForEach(item, tree) {
       struct hr__volcano_group_limit *limit = &limits[queue->n_group_limits++];
-      limit->group = hr__volcano_find(world->groups.items, world->groups.n_items, item->string);
+      limit->group = hr__case_find(world->groups.items, world->groups.n_items, item->string);
       hr__volcano_clear(&limit->limit);
       cJSON_ArrayForEach(resource, item) {
-        uint32_t k = hr__volcano_find(world->dimensions.items, world->dimensions.n_items, resource->string);
+        uint32_t k = hr__case_find(world->dimensions.items, world->dimensions.n_items, resource->string);
         if (k == HR__VOLCANO_NONE) continue;
         double amount = cJSON_IsString(resource) ? hr__volcano_quantity(resource->valuestring) : resource->valuedouble;
         hr__volcano_set(&limit->limit, k, amount * (k == HR__VOLCANO_MEMORY || k == HR__VOLCANO_PODS ? 1 : 1000));
@@ -446,12 +445,6 @@ static const char *field_text(const cJSON *object, const char *name) {
   return cJSON_IsString(value) ? value->valuestring : "";
 }
 
-static bool has_value(const cJSON *values, const char *value) {
-  const cJSON *item;
-  cJSON_ArrayForEach(item, values) if (cJSON_IsString(item) && strcmp(item->valuestring, value) == 0) return true;
-  return false;
-}
-
 /* Returns whether labels match an expression {Key, Operator, Values}. The operator may have the prefix of the Go
    constants, such as NodeSelectorOpIn. */
 static bool matches_expression(const cJSON *expression, const cJSON *labels) {
@@ -460,8 +453,8 @@ static bool matches_expression(const cJSON *expression, const cJSON *labels) {
   const cJSON *values = field(expression, "Values");
   static const char prefix[] = "NodeSelectorOp";
   if (strncmp(operator_name, prefix, sizeof prefix - 1) == 0) operator_name += sizeof prefix - 1;
-  if (strcmp(operator_name, "In") == 0) return value && has_value(values, value);
-  if (strcmp(operator_name, "NotIn") == 0) return !value || !has_value(values, value);
+  if (strcmp(operator_name, "In") == 0) return value && hr__case_list_has(values, value);
+  if (strcmp(operator_name, "NotIn") == 0) return !value || !hr__case_list_has(values, value);
   if (strcmp(operator_name, "Exists") == 0) return value;
   if (strcmp(operator_name, "DoesNotExist") == 0) return !value;
   const cJSON *limit = cJSON_GetArrayItem(values, 0);
@@ -477,7 +470,7 @@ static bool matches_term(const cJSON *term, const cJSON *node) {
   if (!cJSON_GetArraySize(expressions) && !cJSON_GetArraySize(fields)) return false;
   cJSON_ArrayForEach(item, expressions) if (!matches_expression(item, hr__case_get(node, "labels"))) return false;
   cJSON_ArrayForEach(item, fields) {
-    bool is_named = has_value(field(item, "Values"), hr__case_text(node, "name", ""));
+    bool is_named = hr__case_list_has(field(item, "Values"), hr__case_text(node, "name", ""));
     bool excludes = strstr(field_text(item, "Operator"), "NotIn");
     if (strcmp(field_text(item, "Key"), "metadata.name") != 0 || is_named == excludes) return false;
   }
@@ -485,11 +478,8 @@ static bool matches_term(const cJSON *term, const cJSON *node) {
 }
 
 static bool matches_selector(const cJSON *pod, const cJSON *node) {
-  const cJSON *labels = hr__case_get(node, "labels"), *item;
-  cJSON_ArrayForEach(item, hr__case_get(pod, "node_selector")) {
-    const char *value = hr__case_text(labels, item->string, NULL);
-    if (!value || !cJSON_IsString(item) || strcmp(value, item->valuestring) != 0) return false;
-  }
+  const cJSON *item;
+  if (!hr__case_has_labels(hr__case_get(node, "labels"), hr__case_get(pod, "node_selector"))) return false;
   const cJSON *affinity = field(hr__case_get(pod, "affinity"), "NodeAffinity");
   const cJSON *required = field(affinity, "RequiredDuringSchedulingIgnoredDuringExecution");
   if (!required) return true;
@@ -580,7 +570,7 @@ static bool can_bind(const cJSON *cluster, const cJSON *claim, const cJSON *stor
 /* Returns whether each claim of the pod is bound, or can be bound when its first pod is scheduled. In the second case,
    the pod is bound only after its volume, so task_waits_for_volume is set. */
 static bool volumes_allow(struct hr__volcano_case *world, const cJSON *pod, uint32_t task) {
-  const cJSON *cluster = hr__case_get(world->whole, "cluster"), *volume;
+  const cJSON *cluster = hr__case_get(world->verdict->whole, "cluster"), *volume;
   const char *name = hr__case_text(pod, "name", ""), *slash = strchr(name, '/');
   char name_space[256] = "";
   if (slash && (size_t)(slash - name) < sizeof name_space) memcpy(name_space, name, (size_t)(slash - name));
@@ -617,13 +607,9 @@ static void read_preference(struct hr__volcano_case *world, const cJSON *pod, st
 
 /* Returns whether a selector {MatchLabels, MatchExpressions} matches labels. NULL matches nothing. */
 static bool selects(const cJSON *selector, const cJSON *labels) {
-  const cJSON *all = field(selector, "MatchLabels"), *expressions = field(selector, "MatchExpressions"), *item;
-  if (!selector) return false;
-  cJSON_ArrayForEach(item, all) {
-    const char *value = hr__case_text(labels, item->string, NULL);
-    if (!value || !cJSON_IsString(item) || strcmp(value, item->valuestring) != 0) return false;
-  }
-  cJSON_ArrayForEach(item, expressions) if (!matches_expression(item, labels)) return false;
+  const cJSON *item;
+  if (!selector || !hr__case_has_labels(labels, field(selector, "MatchLabels"))) return false;
+  cJSON_ArrayForEach(item, field(selector, "MatchExpressions")) if (!matches_expression(item, labels)) return false;
   return true;
 }
 

@@ -141,6 +141,14 @@ struct hr__field {
 #define HR__UNMODELLED(name_, effect_)                                                                                 \
   { .name = (name_), .type = HR__FIELD_ANY, .effect = (effect_) }
 
+/* The last row of a table of fields. */
+#define HR__END                                                                                                        \
+  { .name = NULL }
+/* The fields of a Topology. */
+extern const struct hr__field hr__topology_fields[];
+/* The versions of an API that has only the version v1. */
+extern const char *const hr__version_1[];
+
 struct hr__object_kind {
   const char *name;
   const char *group;              /* of the API; "": the core group */
@@ -227,6 +235,8 @@ enum hr_status hr__object_fail(const struct hr__objects *objects, const struct h
                                const struct hr__yaml *at, const char *format, ...) HR_PRINTF(4, 5);
 enum hr_status hr__object_note(const struct hr__objects *objects, const struct hr__object *object,
                                const struct hr__yaml *at, const char *format, ...) HR_PRINTF(4, 5);
+/* Adds a note that concerns no single value. The only error is HR_NO_MEMORY. */
+enum hr_status hr__objects_note(const struct hr__objects *objects, const char *format, ...) HR_PRINTF(2, 3);
 /* Reports that memory is exhausted, and returns HR_NO_MEMORY. */
 static inline enum hr_status hr__objects_no_memory(const struct hr__objects *objects) {
   return hr_fail(objects->error, HR_NO_MEMORY, "import: out of memory");
@@ -254,6 +264,11 @@ static inline bool hr__is_true(const struct hr__yaml *scalar) {
                     scalar->text[0] == 'Y' || scalar->text[1] == 'n' || scalar->text[1] == 'N');
 }
 
+static inline bool hr__ends_with(const char *text, const char *end) {
+  size_t length = strlen(text), tail = strlen(end);
+  return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
 /* ---- Systems ---------------------------------------------------------------------------------------- */
 
 /* A function that reads the configuration files of a system, and adds members to the scenario `root`. It adds notes on
@@ -272,94 +287,6 @@ typedef enum hr_status hr__import_read(const char *const *files, size_t n_files,
 #define HR__IMPORT_DECLARE(name, read) hr__import_read read;
 HR__IMPORT_SYSTEMS(HR__IMPORT_DECLARE)
 #undef HR__IMPORT_DECLARE
-
-/* ---- Fields to keys --------------------------------------------------------------------------------- */
-
-/*
- * These functions copy checked fields of Kubernetes objects to keys of a scenario. If memory is exhausted, they set
- * `failed`, which callers check once at the end. The object to which they add may be NULL, because it may be the result
- * of a call that failed. A field that is missing or null adds nothing.
- */
-
-struct hr__convert {
-  struct hr__objects *objects;
-  bool failed; /* out of memory */
-};
-
-/* Adds `item` with a key to an object or, if `key` is NULL, to a list. Returns `item`. If memory is exhausted, or `to`
-   or `item` is NULL, frees `item` and returns NULL. */
-static inline cJSON *hr__put(struct hr__convert *convert, cJSON *to, const char *key, cJSON *item) {
-  bool added = to && item && (key ? cJSON_AddItemToObject(to, key, item) : cJSON_AddItemToArray(to, item));
-  if (added) return item;
-  cJSON_Delete(item);
-  convert->failed = true;
-  return NULL;
-}
-
-/* The following functions add a new value in the same way. hr__put_object and hr__put_list return it. */
-static inline cJSON *hr__put_object(struct hr__convert *convert, cJSON *to, const char *key) {
-  return hr__put(convert, to, key, cJSON_CreateObject());
-}
-
-static inline cJSON *hr__put_list(struct hr__convert *convert, cJSON *to, const char *key) {
-  return hr__put(convert, to, key, cJSON_CreateArray());
-}
-
-static inline void hr__put_text(struct hr__convert *convert, cJSON *to, const char *key, const char *text) {
-  hr__put(convert, to, key, cJSON_CreateString(text));
-}
-
-static inline void hr__put_number(struct hr__convert *convert, cJSON *to, const char *key, double number) {
-  hr__put(convert, to, key, cJSON_CreateNumber(number));
-}
-
-static inline void hr__put_boolean(struct hr__convert *convert, cJSON *to, const char *key, bool value) {
-  hr__put(convert, to, key, cJSON_CreateBool(value));
-}
-
-/* Removes a member that is an empty object or list. */
-static inline void hr__drop_empty(cJSON *from, const char *key) {
-  const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, key);
-  if (item && !item->child) cJSON_DeleteItemFromObjectCaseSensitive(from, key);
-}
-
-/* The following functions copy the value at a path of an object to the key `key` of `to`. hr__copy_text does not copy
-   an empty text. */
-static inline void hr__copy_text(struct hr__convert *convert, cJSON *to, const char *key, const struct hr__yaml *from,
-                                 const char *path) {
-  const char *text = hr__yaml_text(from, path);
-  if (text && text[0]) hr__put_text(convert, to, key, text);
-}
-
-static inline void hr__copy_number(struct hr__convert *convert, cJSON *to, const char *key, const struct hr__yaml *from,
-                                   const char *path) {
-  const char *text = hr__yaml_text(from, path);
-  if (text) hr__put_number(convert, to, key, strtod(text, NULL));
-}
-
-static inline void hr__copy_boolean(struct hr__convert *convert, cJSON *to, const char *key,
-                                    const struct hr__yaml *from, const char *path) {
-  const struct hr__yaml *value = hr__yaml_at(from, path);
-  if (value) hr__put_boolean(convert, to, key, hr__is_true(value));
-}
-
-/* Copies a duration, in seconds. */
-static inline void hr__copy_seconds(struct hr__convert *convert, cJSON *to, const char *key,
-                                    const struct hr__yaml *from, const char *path) {
-  int64_t us;
-  const char *text = hr__yaml_text(from, path);
-  if (text && hr__duration(text, &us)) hr__put_number(convert, to, key, (double)us / 1e6);
-}
-
-/* Copies a list of texts. An empty list is not copied. */
-static inline void hr__copy_texts(struct hr__convert *convert, cJSON *to, const char *key, const struct hr__yaml *from,
-                                  const char *path) {
-  const struct hr__yaml *list = hr__yaml_at(from, path);
-  if (!list || !list->count) return;
-  cJSON *copy = hr__put_list(convert, to, key);
-  for (const struct hr__yaml *entry = list->first; entry; entry = entry->next)
-    hr__put_text(convert, copy, NULL, entry->text);
-}
 
 /* ---- Pools (nodes.c) -------------------------------------------------------------------------------- */
 
@@ -428,13 +355,147 @@ bool hr__node_pool_has_labels(const struct hr__node_pool *pool, const struct hr_
 /* Frees the pools and their catalogue. */
 void hr__node_pools_finish(struct hr__node_pools *pools);
 
+/* Returns the GPU type of the catalogue that a name means; NULL: none. If the name means several types, returns the
+   type with the most memory and sets `*several`. */
+const struct hr_gpu_type *hr__gpu_of_name(const struct hr_catalog *catalog, const char *name, bool *several);
+
 /* Returns the label of a map that names a GPU type, such as nvidia.com/gpu.product; NULL: none. */
 const struct hr__yaml *hr__gpu_label(const struct hr__yaml *labels);
+
+/* ---- Fields to keys --------------------------------------------------------------------------------- */
+
+/*
+ * These functions copy checked fields of Kubernetes objects to keys of a scenario. If memory is exhausted, they set
+ * `failed`, which hr__import_write checks at the end. The object to which they add may be NULL, because it may be the
+ * result of a call that failed. A field that is missing or null adds nothing.
+ */
+
+/* An import of manifests: the objects, and what is made from them. */
+struct hr__import {
+  struct hr__objects objects;
+  struct hr__node_pools pools;
+  const char *file; /* the first file, for messages */
+  bool failed;      /* out of memory */
+  /* members that only some systems use */
+  const char *gpu_resource;        /* name of the GPU resource in quotas, such as nvidia.com/gpu */
+  bool has_nodes;                  /* the files contain Nodes with GPUs */
+  const struct hr__object *config; /* configuration of the scheduler; NULL: none */
+  const struct hr__yaml *profile;  /* profile of kube-scheduler; NULL: none */
+  cJSON *scheduler;                /* the member `scheduler` of the section */
+};
+
+/* Returns the next object of a kind after `last`; if `last` is NULL, the first one. NULL: no further object. `kind` is
+   an index in `objects.kinds`. */
+static inline const struct hr__object *hr__import_next(const struct hr__import *import, unsigned kind,
+                                                       const struct hr__object *last) {
+  return hr__objects_next(&import->objects, &import->objects.kinds[kind], last);
+}
+
+/* Adds `item` with a key to an object or, if `key` is NULL, to a list. Returns `item`. If memory is exhausted, or `to`
+   or `item` is NULL, frees `item` and returns NULL. */
+static inline cJSON *hr__put(struct hr__import *import, cJSON *to, const char *key, cJSON *item) {
+  bool added = to && item && (key ? cJSON_AddItemToObject(to, key, item) : cJSON_AddItemToArray(to, item));
+  if (added) return item;
+  cJSON_Delete(item);
+  import->failed = true;
+  return NULL;
+}
+
+/* The following functions add a new value in the same way. hr__put_object and hr__put_list return it. */
+static inline cJSON *hr__put_object(struct hr__import *import, cJSON *to, const char *key) {
+  return hr__put(import, to, key, cJSON_CreateObject());
+}
+
+static inline cJSON *hr__put_list(struct hr__import *import, cJSON *to, const char *key) {
+  return hr__put(import, to, key, cJSON_CreateArray());
+}
+
+/* Returns the list that is the member `key` of an object. Adds it if it is missing. */
+static inline cJSON *hr__list_at(struct hr__import *import, cJSON *object, const char *key) {
+  cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key);
+  return list ? list : hr__put_list(import, object, key);
+}
+
+static inline void hr__put_text(struct hr__import *import, cJSON *to, const char *key, const char *text) {
+  hr__put(import, to, key, cJSON_CreateString(text));
+}
+
+static inline void hr__put_number(struct hr__import *import, cJSON *to, const char *key, double number) {
+  hr__put(import, to, key, cJSON_CreateNumber(number));
+}
+
+static inline void hr__put_boolean(struct hr__import *import, cJSON *to, const char *key, bool value) {
+  hr__put(import, to, key, cJSON_CreateBool(value));
+}
+
+/* Adds an object with a member "name" to a list, and returns it. */
+static inline cJSON *hr__put_named(struct hr__import *import, cJSON *list, const char *name) {
+  cJSON *object = hr__put_object(import, list, NULL);
+  hr__put_text(import, object, "name", name);
+  return object;
+}
+
+/* Removes a member that is an empty object or list. */
+static inline void hr__drop_empty(cJSON *from, const char *key) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, key);
+  if (item && !item->child) cJSON_DeleteItemFromObjectCaseSensitive(from, key);
+}
+
+/* The following functions copy the value at a path of an object to the key `key` of `to`. hr__copy_text does not copy
+   an empty text. */
+static inline void hr__copy_text(struct hr__import *import, cJSON *to, const char *key, const struct hr__yaml *from,
+                                 const char *path) {
+  const char *text = hr__yaml_text(from, path);
+  if (text && text[0]) hr__put_text(import, to, key, text);
+}
+
+static inline void hr__copy_number(struct hr__import *import, cJSON *to, const char *key, const struct hr__yaml *from,
+                                   const char *path) {
+  const char *text = hr__yaml_text(from, path);
+  if (text) hr__put_number(import, to, key, strtod(text, NULL));
+}
+
+static inline void hr__copy_boolean(struct hr__import *import, cJSON *to, const char *key, const struct hr__yaml *from,
+                                    const char *path) {
+  const struct hr__yaml *value = hr__yaml_at(from, path);
+  if (value) hr__put_boolean(import, to, key, hr__is_true(value));
+}
+
+/* Copies a duration, in seconds. */
+static inline void hr__copy_seconds(struct hr__import *import, cJSON *to, const char *key, const struct hr__yaml *from,
+                                    const char *path) {
+  int64_t us;
+  const char *text = hr__yaml_text(from, path);
+  if (text && hr__duration(text, &us)) hr__put_number(import, to, key, (double)us / 1e6);
+}
+
+/* Copies a list of texts. An empty list is not copied. */
+static inline void hr__copy_texts(struct hr__import *import, cJSON *to, const char *key, const struct hr__yaml *from,
+                                  const char *path) {
+  const struct hr__yaml *list = hr__yaml_at(from, path);
+  if (!list || !list->count) return;
+  cJSON *copy = hr__put_list(import, to, key);
+  for (const struct hr__yaml *entry = list->first; entry; entry = entry->next)
+    hr__put_text(import, copy, NULL, entry->text);
+}
 
 /* Writes cluster.pools, the name of the policy and the section of a system to `root`. `root` then owns the section.
    `status` is the status of the import so far. If it is an error, the pools are not written, and it is returned.
    Otherwise returns HR_OK, or HR_NO_MEMORY if memory was exhausted at any time. */
-enum hr_status hr__import_write(struct hr__convert *convert, const struct hr__node_pools *pools, cJSON *root,
-                                const char *system, cJSON *section, enum hr_status status);
+enum hr_status hr__import_write(struct hr__import *import, cJSON *root, const char *system, cJSON *section,
+                                enum hr_status status);
+
+/* How a system is imported from manifests. */
+struct hr__manifests {
+  const struct hr__object_kind *kinds; /* [n_kinds] */
+  size_t n_kinds;
+  const struct hr__object_kind *bare; /* see struct hr__objects */
+  const char *const *config_keys;     /* keys of ConfigMaps with further objects, NULL-terminated; NULL: none */
+  /* writes the scenario after all files were read, and adds notes with hr__objects_report */
+  enum hr_status (*write)(struct hr__import *import, cJSON *root);
+};
+/* Reads the objects of all files, and writes the scenario. */
+enum hr_status hr__import_manifests(const struct hr__manifests *manifests, const char *const *files, size_t n_files,
+                                    cJSON *root, struct hr_notes *notes, struct hr_error *error);
 
 #endif

@@ -11,14 +11,10 @@
 
 #include <stdio.h>
 
-#define END                                                                                                            \
-  { .name = NULL }
-
 /* ---- Fields ----------------------------------------------------------------------------------------- */
 
 static const char *const queue_versions[] = {"v2", NULL};
 static const char *const kai_versions[] = {"v1", "v1alpha1", NULL};
-static const char *const one_version[] = {"v1", NULL};
 static const char *const strategies[] = {"binpack", "spread", NULL};
 static const char *const windows[] = {"sliding", "tumbling", "cron", NULL};
 
@@ -26,20 +22,20 @@ static const struct hr__field resource_fields[] = {{HR__USED("quota", REAL)},
                                                    {HR__USED("limit", REAL)},
                                                    {HR__USED("overQuotaWeight", REAL), .not_negative = true},
                                                    HR__UNMODELLED("lendingLimit", "all of an unused quota is lent"),
-                                                   END};
+                                                   HR__END};
 static const struct hr__field resources_fields[] = {{HR__USED("gpu", OBJECT), .fields = resource_fields},
                                                     {HR__USED("cpu", OBJECT), .fields = resource_fields},
                                                     {HR__USED("memory", OBJECT), .fields = resource_fields},
-                                                    END};
+                                                    HR__END};
 static const struct hr__field queue_spec[] = {HR__IGNORED("displayName"),
                                               {HR__USED("parentQueue", TEXT)},
                                               {HR__USED("priority", WHOLE)},
                                               {HR__USED("resources", OBJECT), .fields = resources_fields},
                                               {HR__USED("preemptMinRuntime", DURATION)},
                                               {HR__USED("reclaimMinRuntime", DURATION)},
-                                              END};
+                                              HR__END};
 static const struct hr__field queue_fields[] = {
-    {HR__USED("spec", OBJECT), .fields = queue_spec}, HR__IGNORED("status"), END};
+    {HR__USED("spec", OBJECT), .fields = queue_spec}, HR__IGNORED("status"), HR__END};
 
 static const struct hr__field usage_fields[] = {
     {HR__USED("halfLifePeriod", DURATION)},
@@ -51,20 +47,20 @@ static const struct hr__field usage_fields[] = {
     HR__IGNORED("stalenessPeriod"),
     HR__IGNORED("waitTimeout"),
     HR__IGNORED("extraParams"),
-    END};
+    HR__END};
 static const struct hr__field usage_db_fields[] = {{HR__USED("usageParams", OBJECT), .fields = usage_fields},
                                                    HR__IGNORED("clientType"),
                                                    HR__IGNORED("connectionString"),
                                                    HR__IGNORED("connectionStringEnvVar"),
-                                                   END};
+                                                   HR__END};
 static const struct hr__field placement_fields[] = {
-    {HR__USED("gpu", WORD), .words = strategies}, {HR__USED("cpu", WORD), .words = strategies}, END};
+    {HR__USED("gpu", WORD), .words = strategies}, {HR__USED("cpu", WORD), .words = strategies}, HR__END};
 static const struct hr__field runtime_fields[] = {
-    {HR__USED("preemptMinRuntime", DURATION)}, {HR__USED("reclaimMinRuntime", DURATION)}, END};
+    {HR__USED("preemptMinRuntime", DURATION)}, {HR__USED("reclaimMinRuntime", DURATION)}, HR__END};
 /* For each action: the maximum number of jobs of a queue that the action tries. */
 static const struct hr__field depth_fields[] = {{HR__USED("allocate", WHOLE)},    {HR__USED("consolidation", WHOLE)},
                                                 {HR__USED("reclaim", WHOLE)},     {HR__USED("preempt", WHOLE)},
-                                                HR__IGNORED("stalegangeviction"), END};
+                                                HR__IGNORED("stalegangeviction"), HR__END};
 static const struct hr__field shard_spec[] = {
     {HR__USED("args", LABELS)},
     {HR__USED("placementStrategy", OBJECT), .fields = placement_fields},
@@ -75,20 +71,15 @@ static const struct hr__field shard_spec[] = {
     {HR__USED("queueDepthPerAction", OBJECT), .fields = depth_fields},
     HR__UNMODELLED("plugins", "the plug-ins are those of an installation without changes"),
     HR__UNMODELLED("actions", "the actions are those of an installation without changes"),
-    END};
+    HR__END};
 static const struct hr__field shard_fields[] = {
-    {HR__USED("spec", OBJECT), .fields = shard_spec}, HR__IGNORED("status"), END};
+    {HR__USED("spec", OBJECT), .fields = shard_spec}, HR__IGNORED("status"), HR__END};
 
-static const struct hr__field level_fields[] = {{HR__USED("nodeLabel", TEXT), .required = true}, END};
-static const struct hr__field topology_spec[] = {{HR__USED("levels", LIST), .fields = level_fields, .required = true},
-                                                 END};
-static const struct hr__field topology_fields[] = {
-    {HR__USED("spec", OBJECT), .fields = topology_spec, .required = true}, HR__IGNORED("status"), END};
 static const struct hr__field class_fields[] = {{HR__USED("value", WHOLE), .required = true},
                                                 {HR__USED("globalDefault", BOOLEAN)},
                                                 HR__IGNORED("description"),
                                                 HR__IGNORED("preemptionPolicy"),
-                                                END};
+                                                HR__END};
 
 /* The configuration of the scheduler, which is a text in its ConfigMap. */
 static const struct hr__field plugin_fields[] = {{HR__USED("name", TEXT), .required = true},
@@ -100,43 +91,28 @@ static const struct hr__field plugin_fields[] = {{HR__USED("name", TEXT), .requi
                                                  HR__UNMODELLED("disableQueueOrder", "the plug-in is not restricted"),
                                                  HR__UNMODELLED("disablePredicate", "the plug-in is not restricted"),
                                                  HR__UNMODELLED("disableNodeOrder", "the plug-in is not restricted"),
-                                                 END};
-static const struct hr__field tier_fields[] = {{HR__USED("plugins", LIST), .fields = plugin_fields}, END};
+                                                 HR__END};
+static const struct hr__field tier_fields[] = {{HR__USED("plugins", LIST), .fields = plugin_fields}, HR__END};
 static const struct hr__field config_fields[] = {{HR__USED("actions", TEXT)},
                                                  {HR__USED("tiers", LIST), .fields = tier_fields},
                                                  {HR__USED("usageDBConfig", OBJECT), .fields = usage_db_fields},
                                                  {HR__USED("queueDepthPerAction", OBJECT), .fields = depth_fields},
-                                                 END};
+                                                 HR__END};
 
 enum kai_kind { KAI_QUEUE, KAI_SHARD, KAI_TOPOLOGY, KAI_CLASS, KAI_CONFIG, N_KAI_KINDS };
 static const struct hr__object_kind kinds[N_KAI_KINDS] = {
     [KAI_QUEUE] = {"Queue", "scheduling.run.ai", queue_versions, queue_fields, false, false},
     [KAI_SHARD] = {"SchedulingShard", "kai.scheduler", kai_versions, shard_fields, false, false},
-    [KAI_TOPOLOGY] = {"Topology", "kai.scheduler", kai_versions, topology_fields, false, false},
-    [KAI_CLASS] = {"PriorityClass", "scheduling.k8s.io", one_version, class_fields, false, false},
-    [KAI_CONFIG] = {"configuration of the scheduler", "", one_version, config_fields, true, false}};
-
-/* ---- The import ------------------------------------------------------------------------------------- */
-
-struct kai_import {
-  struct hr__objects objects;
-  struct hr__convert convert;
-  struct hr__node_pools pools;
-  cJSON *scheduler; /* kai.scheduler */
-};
-
-static const struct hr__object *next_of(const struct kai_import *import, enum kai_kind kind,
-                                        const struct hr__object *last) {
-  return hr__objects_next(&import->objects, &kinds[kind], last);
-}
+    [KAI_TOPOLOGY] = {"Topology", "kai.scheduler", kai_versions, hr__topology_fields, false, false},
+    [KAI_CLASS] = {"PriorityClass", "scheduling.k8s.io", hr__version_1, class_fields, false, false},
+    [KAI_CONFIG] = {"configuration of the scheduler", "", hr__version_1, config_fields, true, false}};
 
 /* ---- Queues ----------------------------------------------------------------------------------------- */
 
 /* Copies the quota of a resource of a queue. An amount must be at least 0, or -1 for no limit. */
-static enum hr_status put_resource(struct kai_import *import, cJSON *to, const struct hr__object *queue,
+static enum hr_status put_resource(struct hr__import *import, cJSON *to, const struct hr__object *queue,
                                    const char *name) {
   static const char *const amounts[] = {"quota", "limit"};
-  struct hr__convert *convert = &import->convert;
   char path[60];
   snprintf(path, sizeof path, "spec.resources.%s", name);
   const struct hr__yaml *resource = hr__yaml_at(queue->root, path);
@@ -149,63 +125,60 @@ static enum hr_status put_resource(struct kai_import *import, cJSON *to, const s
                              "%s.%s: found '%.40s', expected -1 (no limit) or a number of at least 0", path, amounts[i],
                              amount->text);
   }
-  cJSON *object = hr__put_object(convert, to, name);
-  hr__copy_number(convert, object, "quota", resource, "quota");
-  hr__copy_number(convert, object, "limit", resource, "limit");
-  hr__copy_number(convert, object, "over_quota_weight", resource, "overQuotaWeight");
+  cJSON *object = hr__put_object(import, to, name);
+  hr__copy_number(import, object, "quota", resource, "quota");
+  hr__copy_number(import, object, "limit", resource, "limit");
+  hr__copy_number(import, object, "over_quota_weight", resource, "overQuotaWeight");
   hr__drop_empty(to, name);
   return HR_OK;
 }
 
-static enum hr_status put_queue(struct kai_import *import, cJSON *list, const struct hr__object *queue) {
+static enum hr_status put_queue(struct hr__import *import, cJSON *list, const struct hr__object *queue) {
   static const char *const resources[] = {"gpu", "cpu", "memory"};
-  struct hr__convert *convert = &import->convert;
-  cJSON *object = hr__put_object(convert, list, NULL);
-  hr__put_text(convert, object, "name", queue->name);
-  hr__copy_text(convert, object, "parent", queue->root, "spec.parentQueue");
-  hr__copy_number(convert, object, "priority", queue->root, "spec.priority");
+  cJSON *object = hr__put_named(import, list, queue->name);
+  hr__copy_text(import, object, "parent", queue->root, "spec.parentQueue");
+  hr__copy_number(import, object, "priority", queue->root, "spec.priority");
   enum hr_status status = hr__objects_check_parents(&import->objects, queue, "spec.parentQueue", NULL);
   for (size_t i = 0; i < sizeof resources / sizeof *resources && status == HR_OK; i++)
     status = put_resource(import, object, queue, resources[i]);
-  hr__copy_seconds(convert, object, "preempt_min_runtime_s", queue->root, "spec.preemptMinRuntime");
-  hr__copy_seconds(convert, object, "reclaim_min_runtime_s", queue->root, "spec.reclaimMinRuntime");
+  hr__copy_seconds(import, object, "preempt_min_runtime_s", queue->root, "spec.preemptMinRuntime");
+  hr__copy_seconds(import, object, "reclaim_min_runtime_s", queue->root, "spec.reclaimMinRuntime");
   return status;
 }
 
 /* Returns whether a queue has queues below it. */
-static bool is_inner(const struct kai_import *import, const char *name) {
+static bool is_inner(const struct hr__import *import, const char *name) {
   const struct hr__object *queue = NULL;
-  while ((queue = next_of(import, KAI_QUEUE, queue))) {
+  while ((queue = hr__import_next(import, KAI_QUEUE, queue))) {
     const char *parent = hr__yaml_text(queue->root, "spec.parentQueue");
     if (parent && strcmp(parent, name) == 0) return true;
   }
   return false;
 }
 
-static enum hr_status put_queues(struct kai_import *import, cJSON *section) {
+static enum hr_status put_queues(struct hr__import *import, cJSON *section) {
   static const char *const usual[] = {"default-queue", "default"};
   enum hr_status status = HR_OK;
-  cJSON *list = hr__put_list(&import->convert, section, "queues");
+  cJSON *list = hr__put_list(import, section, "queues");
   const struct hr__object *queue = NULL;
-  while (status == HR_OK && (queue = next_of(import, KAI_QUEUE, queue))) status = put_queue(import, list, queue);
+  while (status == HR_OK && (queue = hr__import_next(import, KAI_QUEUE, queue)))
+    status = put_queue(import, list, queue);
   for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
     if (!hr__objects_find(&import->objects, &kinds[KAI_QUEUE], NULL, usual[i]) || is_inner(import, usual[i])) continue;
-    hr__put_text(&import->convert, section, "default_queue", usual[i]);
+    hr__put_text(import, section, "default_queue", usual[i]);
     break;
   }
   return status;
 }
 
-static void put_classes(struct kai_import *import, cJSON *section) {
-  struct hr__convert *convert = &import->convert;
-  cJSON *list = hr__put_list(convert, section, "priority_classes");
+static void put_classes(struct hr__import *import, cJSON *section) {
+  cJSON *list = hr__put_list(import, section, "priority_classes");
   const struct hr__object *class_ = NULL;
-  while ((class_ = next_of(import, KAI_CLASS, class_))) {
-    cJSON *object = hr__put_object(convert, list, NULL);
-    hr__put_text(convert, object, "name", class_->name);
-    hr__copy_number(convert, object, "value", class_->root, "value");
+  while ((class_ = hr__import_next(import, KAI_CLASS, class_))) {
+    cJSON *object = hr__put_named(import, list, class_->name);
+    hr__copy_number(import, object, "value", class_->root, "value");
     if (hr__is_true(hr__yaml_at(class_->root, "globalDefault")))
-      hr__copy_number(convert, section, "default_priority", class_->root, "value");
+      hr__copy_number(import, section, "default_priority", class_->root, "value");
   }
   hr__drop_empty(section, "priority_classes");
 }
@@ -213,12 +186,12 @@ static void put_classes(struct kai_import *import, cJSON *section) {
 /* ---- The scheduler ---------------------------------------------------------------------------------- */
 
 /* Sets a key of the scheduler. Replaces an earlier value. */
-static void set(struct kai_import *import, const char *key, cJSON *item) {
+static void set(struct hr__import *import, const char *key, cJSON *item) {
   cJSON_DeleteItemFromObjectCaseSensitive(import->scheduler, key);
-  hr__put(&import->convert, import->scheduler, key, item);
+  hr__put(import, import->scheduler, key, item);
 }
 
-static void set_text(struct kai_import *import, const char *key, const struct hr__yaml *value) {
+static void set_text(struct hr__import *import, const char *key, const struct hr__yaml *value) {
   if (value) set(import, key, cJSON_CreateString(value->text));
 }
 
@@ -280,7 +253,7 @@ static cJSON *value_of(const struct setting *setting, const char *text) {
 }
 
 /* Reads an argument of the plug-in `plugin` or, if `plugin` is NULL, an option of the scheduler. */
-static enum hr_status put_setting(struct kai_import *import, const struct hr__object *object, const char *plugin,
+static enum hr_status put_setting(struct hr__import *import, const struct hr__object *object, const char *plugin,
                                   const struct hr__yaml *value) {
   static const char *const expected[] = {"a number", "a duration, such as 5m", "true or false", "a word"};
   const char *owner = plugin ? plugin : "the scheduler";
@@ -300,7 +273,7 @@ static enum hr_status put_setting(struct kai_import *import, const struct hr__ob
   return hr__object_note(&import->objects, object, value, "'%.60s' of %s is not modelled", value->key, owner);
 }
 
-static enum hr_status put_settings(struct kai_import *import, const struct hr__object *object, const char *plugin,
+static enum hr_status put_settings(struct hr__import *import, const struct hr__object *object, const char *plugin,
                                    const struct hr__yaml *first) {
   enum hr_status status = HR_OK;
   for (const struct hr__yaml *value = first; value && status == HR_OK; value = value->next)
@@ -309,16 +282,15 @@ static enum hr_status put_settings(struct kai_import *import, const struct hr__o
 }
 
 /* Copies the parameters of the usage database, which time-based fair share uses. `db` NULL: there are none. */
-static enum hr_status put_usage(struct kai_import *import, const struct hr__object *object, const struct hr__yaml *db) {
-  struct hr__convert *convert = &import->convert;
+static enum hr_status put_usage(struct hr__import *import, const struct hr__object *object, const struct hr__yaml *db) {
   const struct hr__yaml *params = hr__yaml_child(db, "usageParams"), *window = hr__yaml_child(params, "windowType");
   if (!db) return HR_OK;
   cJSON *usage = cJSON_CreateObject();
-  hr__copy_seconds(convert, usage, "half_life_s", params, "halfLifePeriod");
-  hr__copy_seconds(convert, usage, "window_s", params, "windowSize");
-  hr__copy_seconds(convert, usage, "fetch_interval_s", params, "fetchInterval");
+  hr__copy_seconds(import, usage, "half_life_s", params, "halfLifePeriod");
+  hr__copy_seconds(import, usage, "window_s", params, "windowSize");
+  hr__copy_seconds(import, usage, "fetch_interval_s", params, "fetchInterval");
   bool cron = window && strcmp(window->text, "cron") == 0;
-  if (window) hr__put_text(convert, usage, "window", cron ? "tumbling" : window->text);
+  if (window) hr__put_text(import, usage, "window", cron ? "tumbling" : window->text);
   set(import, "usage", usage);
   return cron ? hr__object_note(&import->objects, object, window,
                                 "windowType cron is not modelled: windows of a fixed length follow each other")
@@ -327,7 +299,7 @@ static enum hr_status put_usage(struct kai_import *import, const struct hr__obje
 
 /* Copies, for each action, the maximum number of jobs of a queue that the action tries. In KAI, a negative number means
    all jobs, which is the default. */
-static enum hr_status put_depths(struct kai_import *import, const struct hr__object *object,
+static enum hr_status put_depths(struct hr__import *import, const struct hr__object *object,
                                  const struct hr__yaml *depths) {
   enum hr_status status = HR_OK;
   for (const struct hr__yaml *depth = depths ? depths->first : NULL; depth && status == HR_OK; depth = depth->next) {
@@ -345,23 +317,23 @@ static enum hr_status put_depths(struct kai_import *import, const struct hr__obj
   return status;
 }
 
-static enum hr_status put_shard(struct kai_import *import, const struct hr__object *shard) {
+static enum hr_status put_shard(struct hr__import *import, const struct hr__object *shard) {
   const struct hr__yaml *spec = hr__yaml_child(shard->root, "spec");
   enum hr_status status = put_settings(import, shard, NULL, hr__yaml_first(spec, "args"));
   set_text(import, "gpu_placement", hr__yaml_at(spec, "placementStrategy.gpu"));
   set_text(import, "cpu_placement", hr__yaml_at(spec, "placementStrategy.cpu"));
   if (hr__yaml_child(spec, "kValue")) {
     cJSON_DeleteItemFromObjectCaseSensitive(import->scheduler, "k_value");
-    hr__copy_number(&import->convert, import->scheduler, "k_value", spec, "kValue");
+    hr__copy_number(import, import->scheduler, "k_value", spec, "kValue");
   }
-  hr__copy_seconds(&import->convert, import->scheduler, "preempt_min_runtime_s", spec, "minRuntime.preemptMinRuntime");
-  hr__copy_seconds(&import->convert, import->scheduler, "reclaim_min_runtime_s", spec, "minRuntime.reclaimMinRuntime");
+  hr__copy_seconds(import, import->scheduler, "preempt_min_runtime_s", spec, "minRuntime.preemptMinRuntime");
+  hr__copy_seconds(import, import->scheduler, "reclaim_min_runtime_s", spec, "minRuntime.reclaimMinRuntime");
   if (status == HR_OK) status = put_depths(import, shard, hr__yaml_child(spec, "queueDepthPerAction"));
   return status == HR_OK ? put_usage(import, shard, hr__yaml_child(spec, "usageDBConfig")) : status;
 }
 
 /* Adds a note if the list of actions differs from the default of KAI. Only the default is modelled. */
-static enum hr_status check_actions(struct kai_import *import, const struct hr__object *object,
+static enum hr_status check_actions(struct hr__import *import, const struct hr__object *object,
                                     const struct hr__yaml *actions) {
   static const char usual[] = "allocate,consolidation,reclaim,preempt,stalegangeviction";
   char text[200];
@@ -374,7 +346,7 @@ static enum hr_status check_actions(struct kai_import *import, const struct hr__
                          "actions '%.100s' are not modelled: the actions are %s, in this order", actions->text, usual);
 }
 
-static enum hr_status put_config(struct kai_import *import, const struct hr__object *config) {
+static enum hr_status put_config(struct hr__import *import, const struct hr__object *config) {
   enum hr_status status = check_actions(import, config, hr__yaml_child(config->root, "actions"));
   for (const struct hr__yaml *tier = hr__yaml_first(config->root, "tiers"); tier && status == HR_OK; tier = tier->next)
     for (const struct hr__yaml *plugin = hr__yaml_first(tier, "plugins"); plugin && status == HR_OK;
@@ -384,13 +356,14 @@ static enum hr_status put_config(struct kai_import *import, const struct hr__obj
   return status == HR_OK ? put_usage(import, config, hr__yaml_child(config->root, "usageDBConfig")) : status;
 }
 
-static enum hr_status put_scheduler(struct kai_import *import, cJSON *section) {
+static enum hr_status put_scheduler(struct hr__import *import, cJSON *section) {
   enum hr_status status = HR_OK;
-  import->scheduler = hr__put_object(&import->convert, section, "scheduler");
-  const struct hr__object *config = next_of(import, KAI_CONFIG, NULL), *shard = next_of(import, KAI_SHARD, NULL);
+  import->scheduler = hr__put_object(import, section, "scheduler");
+  const struct hr__object *config = hr__import_next(import, KAI_CONFIG, NULL),
+                          *shard = hr__import_next(import, KAI_SHARD, NULL);
   if (config) status = put_config(import, config);
   if (status == HR_OK && shard) status = put_shard(import, shard);
-  const struct hr__object *second = shard ? next_of(import, KAI_SHARD, shard) : NULL;
+  const struct hr__object *second = shard ? hr__import_next(import, KAI_SHARD, shard) : NULL;
   if (status == HR_OK && second)
     status = hr__object_note(&import->objects, second, second->root,
                              "is not used: the scenario has one shard, '%.80s', with all nodes", shard->name);
@@ -401,10 +374,10 @@ static enum hr_status put_scheduler(struct kai_import *import, cJSON *section) {
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
 /* Assumes one pool. Its number of GPUs is the sum of the GPU quotas of the top queues. */
-static enum hr_status assume_pool(struct kai_import *import, const char *file) {
+static enum hr_status assume_pool(struct hr__import *import) {
   const struct hr__object *queue = NULL;
   double gpus = 0;
-  while ((queue = next_of(import, KAI_QUEUE, queue))) {
+  while ((queue = hr__import_next(import, KAI_QUEUE, queue))) {
     const char *parent = hr__yaml_text(queue->root, "spec.parentQueue");
     const char *quota = hr__yaml_text(queue->root, "spec.resources.gpu.quota");
     if ((!parent || !parent[0]) && quota && strtod(quota, NULL) > 0) gpus += strtod(quota, NULL);
@@ -412,54 +385,49 @@ static enum hr_status assume_pool(struct kai_import *import, const char *file) {
   if (gpus < 1 || gpus > 1e6)
     return hr_fail(
         import->objects.error, HR_BAD_INPUT,
-        "%s: no Nodes, and the top Queues have no quotas of GPUs; add the output of 'kubectl get nodes -o yaml'", file);
-  if (hr_notes_add(import->objects.notes,
-                   "warning: no Nodes in these files: one pool is assumed, with as many GPUs as the quotas of the top "
-                   "queues; add the output of 'kubectl get nodes -o yaml' for the real nodes") != HR_OK)
-    return hr__objects_no_memory(&import->objects);
+        "%s: no Nodes, and the top Queues have no quotas of GPUs; add the output of 'kubectl get nodes -o yaml'",
+        import->file);
+  if (hr__objects_note(
+          &import->objects,
+          "warning: no Nodes in these files: one pool is assumed, with as many GPUs as the quotas of the top "
+          "queues; add the output of 'kubectl get nodes -o yaml' for the real nodes") != HR_OK)
+    return HR_NO_MEMORY;
   return hr__node_pools_assume(&import->pools, &import->objects, "gpu", "gpu", (int64_t)gpus);
 }
 
-static enum hr_status make_pools(struct kai_import *import, cJSON *section, const char *file) {
+static enum hr_status make_pools(struct hr__import *import, cJSON *section) {
   struct hr__node_interest interest = {.respects_taints = true};
-  const struct hr__object *topology = next_of(import, KAI_TOPOLOGY, NULL);
+  const struct hr__object *topology = hr__import_next(import, KAI_TOPOLOGY, NULL);
   hr__node_interest_levels(&interest, topology ? hr__yaml_at(topology->root, "spec.levels") : NULL);
-  if (topology) hr__put_text(&import->convert, section, "topology", topology->name);
+  if (topology) hr__put_text(import, section, "topology", topology->name);
   enum hr_status status = hr__node_pools_make(&import->pools, &import->objects, &interest);
-  return status == HR_OK && import->pools.count == 0 ? assume_pool(import, file) : status;
+  return status == HR_OK && import->pools.count == 0 ? assume_pool(import) : status;
 }
 
 /* ---- The section ------------------------------------------------------------------------------------ */
 
-static enum hr_status put_section(struct kai_import *import, cJSON *root, const char *file) {
+static enum hr_status put_section(struct hr__import *import, cJSON *root) {
   cJSON *section = cJSON_CreateObject();
   enum hr_status status = put_queues(import, section);
   put_classes(import, section);
   if (status == HR_OK) status = put_scheduler(import, section);
-  if (status == HR_OK) status = make_pools(import, section, file);
-  return hr__import_write(&import->convert, &import->pools, root, "kai", section, status);
+  if (status == HR_OK) status = make_pools(import, section);
+  return hr__import_write(import, root, "kai", section, status);
+}
+
+static enum hr_status write_scenario(struct hr__import *import, cJSON *root) {
+  if (!hr__import_next(import, KAI_QUEUE, NULL))
+    return hr_fail(import->objects.error, HR_BAD_INPUT,
+                   "%s: no Queue of scheduling.run.ai in these files; expected the output of 'kubectl get "
+                   "queues.scheduling.run.ai,schedulingshards,nodes -o yaml'",
+                   import->file);
+  enum hr_status status = put_section(import, root);
+  return status == HR_OK ? hr__objects_report(&import->objects) : status;
 }
 
 enum hr_status hr__import_kai(const char *const *files, size_t n_files, cJSON *root, struct hr_notes *notes,
                               struct hr_error *error) {
   static const char *const configs[] = {"config.yaml", NULL};
-  struct kai_import import = {.objects = {.kinds = kinds,
-                                          .n_kinds = N_KAI_KINDS,
-                                          .nodes = &hr__kind_node,
-                                          .bare = &kinds[KAI_CONFIG],
-                                          .notes = notes,
-                                          .error = error}};
-  import.convert.objects = &import.objects;
-  enum hr_status status = hr__objects_read(&import.objects, files, n_files);
-  if (status == HR_OK) status = hr__objects_read_maps(&import.objects, configs);
-  if (status == HR_OK && !next_of(&import, KAI_QUEUE, NULL))
-    status = hr_fail(error, HR_BAD_INPUT,
-                     "%s: no Queue of scheduling.run.ai in these files; expected the output of 'kubectl get "
-                     "queues.scheduling.run.ai,schedulingshards,nodes -o yaml'",
-                     files[0]);
-  if (status == HR_OK) status = put_section(&import, root, files[0]);
-  if (status == HR_OK) status = hr__objects_report(&import.objects);
-  hr__node_pools_finish(&import.pools);
-  hr__objects_finish(&import.objects);
-  return status;
+  static const struct hr__manifests manifests = {kinds, N_KAI_KINDS, &kinds[KAI_CONFIG], configs, write_scenario};
+  return hr__import_manifests(&manifests, files, n_files, root, notes, error);
 }

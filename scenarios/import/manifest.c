@@ -17,10 +17,16 @@
 
 enum { PATH_BYTES = 240, SUBJECT_BYTES = 260, MESSAGE_BYTES = 700, TEXT_BYTES = 1400, FOUND_BYTES = 60 };
 
-static const char *const map_versions[] = {"v1", NULL};
+const char *const hr__version_1[] = {"v1", NULL};
 static const struct hr__field map_fields[] = {
-    {HR__USED("data", LABELS)}, HR__IGNORED("binaryData"), HR__IGNORED("immutable"), {.name = NULL}};
-const struct hr__object_kind hr__kind_config_map = {"ConfigMap", "", map_versions, map_fields, false, true};
+    {HR__USED("data", LABELS)}, HR__IGNORED("binaryData"), HR__IGNORED("immutable"), HR__END};
+const struct hr__object_kind hr__kind_config_map = {"ConfigMap", "", hr__version_1, map_fields, false, true};
+
+static const struct hr__field level_fields[] = {{HR__USED("nodeLabel", TEXT), .required = true}, HR__END};
+static const struct hr__field topology_spec[] = {{HR__USED("levels", LIST), .fields = level_fields, .required = true},
+                                                 HR__END};
+const struct hr__field hr__topology_fields[] = {
+    {HR__USED("spec", OBJECT), .fields = topology_spec, .required = true}, HR__IGNORED("status"), HR__END};
 
 /* ---- Messages --------------------------------------------------------------------------------------- */
 
@@ -55,6 +61,15 @@ enum hr_status hr__object_fail(const struct hr__objects *objects, const struct h
   return hr_fail(objects->error, HR_BAD_INPUT, "%s", text);
 }
 
+enum hr_status hr__objects_note(const struct hr__objects *objects, const char *format, ...) {
+  char text[TEXT_BYTES];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return hr_notes_add(objects->notes, "%s", text) == HR_OK ? HR_OK : hr__objects_no_memory(objects);
+}
+
 enum hr_status hr__object_note(const struct hr__objects *objects, const struct hr__object *object,
                                const struct hr__yaml *at, const char *format, ...) {
   char text[TEXT_BYTES];
@@ -62,7 +77,7 @@ enum hr_status hr__object_note(const struct hr__objects *objects, const struct h
   va_start(args, format);
   put_message(text, sizeof text, object, at, format, args);
   va_end(args);
-  return hr_notes_add(objects->notes, "%s", text) == HR_OK ? HR_OK : hr__objects_no_memory(objects);
+  return hr__objects_note(objects, "%s", text);
 }
 
 /* Writes what a value is, for a message: the text of a scalar in quotation marks, "a list" or "an object". Returns
@@ -311,10 +326,8 @@ static enum hr_status warn_unknown(const struct check *check, const struct hr__y
   if (other) snprintf(hint, sizeof hint, ", which is a field of %s only", other->version);
   if (nearest) snprintf(hint, sizeof hint, "; did you mean '%s'?", nearest);
   put_object(subject, sizeof subject, check->object);
-  enum hr_status status =
-      hr_notes_add(check->objects->notes, "warning: %.300s:%" PRIu32 ":%" PRIu32 ": %sunknown field '%s' is ignored%s",
-                   value->path, value->key_line, value->key_column, subject, check->path, hint);
-  return status == HR_OK ? HR_OK : hr__objects_no_memory(check->objects);
+  return hr__objects_note(check->objects, "warning: %.300s:%" PRIu32 ":%" PRIu32 ": %sunknown field '%s' is ignored%s",
+                          value->path, value->key_line, value->key_column, subject, check->path, hint);
 }
 
 static enum hr_status check_field(struct check *check, struct hr__yaml *value, const struct hr__field *fields) {
@@ -370,7 +383,7 @@ static const struct hr__field metadata_fields[] = {{HR__USED("name", TEXT)},
                                                    HR__IGNORED("selfLink"),
                                                    HR__IGNORED("finalizers"),
                                                    HR__IGNORED("ownerReferences"),
-                                                   {.name = NULL}};
+                                                   HR__END};
 
 /* Splits "group/version". The group of "v1" is "". */
 static void split_version(const char *api, char *group, size_t size, const char **version) {
@@ -421,7 +434,7 @@ static enum hr_status fail_duplicate(const struct hr__objects *objects, const st
 /* Checks an object of a known kind and adds it. */
 static enum hr_status add_object(struct hr__objects *objects, struct hr__object *object) {
   const struct hr__field fields[] = {{.name = "metadata", .type = HR__FIELD_OBJECT, .fields = metadata_fields},
-                                     {.name = NULL}};
+                                     HR__END};
   struct check check = {.objects = objects, .object = object};
   struct hr__yaml *metadata = hr__yaml_child(object->root, "metadata");
   enum hr_status status = HR_OK;
@@ -491,16 +504,11 @@ static enum hr_status read_object(struct hr__objects *objects, struct hr__yaml *
   return add_object(objects, &object);
 }
 
-static bool ends_with(const char *text, const char *end) {
-  size_t length = strlen(text), tail = strlen(end);
-  return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 /* Reads a document: an object, or a list of objects as kubectl prints it. */
 static enum hr_status read_document(struct hr__objects *objects, struct hr__yaml *root) {
   const char *kind = hr__yaml_text(root, "kind"), *version = hr__yaml_text(root, "apiVersion");
   struct hr__yaml *items = hr__yaml_child(root, "items");
-  if (!kind || !ends_with(kind, "List") || !items) return read_object(objects, root, NULL, NULL);
+  if (!kind || !hr__ends_with(kind, "List") || !items) return read_object(objects, root, NULL, NULL);
   if (items->kind != HR__YAML_LIST) return hr__object_fail(objects, NULL, items, "items: expected a list of objects");
   char of_items[100];
   snprintf(of_items, sizeof of_items, "%.*s", (int)(strlen(kind) < 90 ? strlen(kind) - strlen("List") : 0), kind);
@@ -516,15 +524,15 @@ enum hr_status hr__objects_report(struct hr__objects *objects) {
     const struct hr__finding *finding = &objects->findings[i];
     uint32_t more = finding->count - 1;
     if (!finding->field)
-      status = hr_notes_add(objects->notes, "%" PRIu32 " object%s of kind %.80s %s not used", finding->count,
-                            more ? "s" : "", finding->text, more ? "are" : "is");
+      status = hr__objects_note(objects, "%" PRIu32 " object%s of kind %.80s %s not used", finding->count,
+                                more ? "s" : "", finding->text, more ? "are" : "is");
     else if (more)
-      status = hr_notes_add(objects->notes, "%s (and in %" PRIu32 " more place%s)", finding->text, more,
-                            more == 1 ? "" : "s");
+      status =
+          hr__objects_note(objects, "%s (and in %" PRIu32 " more place%s)", finding->text, more, more == 1 ? "" : "s");
     else
-      status = hr_notes_add(objects->notes, "%s", finding->text);
+      status = hr__objects_note(objects, "%s", finding->text);
   }
-  return status == HR_OK ? HR_OK : hr__objects_no_memory(objects);
+  return status;
 }
 
 static enum hr_status read_documents(struct hr__objects *objects, uint32_t from) {

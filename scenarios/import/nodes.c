@@ -32,7 +32,7 @@ static const struct hr__field taint_fields[] = {{HR__USED("key", TEXT), .require
                                                 {HR__USED("value", TEXT)},
                                                 {HR__USED("effect", TEXT), .required = true},
                                                 HR__IGNORED("timeAdded"),
-                                                {.name = NULL}};
+                                                HR__END};
 static const struct hr__field node_spec_fields[] = {{HR__USED("taints", LIST), .fields = taint_fields},
                                                     {HR__USED("unschedulable", BOOLEAN)},
                                                     HR__IGNORED("podCIDR"),
@@ -40,7 +40,7 @@ static const struct hr__field node_spec_fields[] = {{HR__USED("taints", LIST), .
                                                     HR__IGNORED("providerID"),
                                                     HR__IGNORED("configSource"),
                                                     HR__IGNORED("externalID"),
-                                                    {.name = NULL}};
+                                                    HR__END};
 static const struct hr__field node_status_fields[] = {{HR__USED("allocatable", AMOUNTS), .not_negative = true},
                                                       {HR__USED("capacity", AMOUNTS), .not_negative = true},
                                                       HR__IGNORED("conditions"),
@@ -55,13 +55,12 @@ static const struct hr__field node_status_fields[] = {{HR__USED("allocatable", A
                                                       HR__IGNORED("features"),
                                                       HR__IGNORED("runtimeHandlers"),
                                                       HR__IGNORED("declaredFeatures"),
-                                                      {.name = NULL}};
+                                                      HR__END};
 static const struct hr__field node_fields[] = {{HR__USED("spec", OBJECT), .fields = node_spec_fields},
                                                {HR__USED("status", OBJECT), .fields = node_status_fields},
-                                               {.name = NULL}};
-static const char *const core_versions[] = {"v1", NULL};
+                                               HR__END};
 const struct hr__object_kind hr__kind_node = {
-    .name = "Node", .group = "", .versions = core_versions, .fields = node_fields};
+    .name = "Node", .group = "", .versions = hr__version_1, .fields = node_fields};
 
 void hr__node_interest_add(struct hr__node_interest *interest, const char *key) {
   for (uint32_t i = 0; i < interest->n_labels; i++)
@@ -101,16 +100,12 @@ static void split_product(const char *label, char product[100], char profile[40]
   *mig = '\0';
 }
 
-/* Returns the GPU type of the catalogue that a label means; NULL: none. If the label means several types, returns the
-   type with the most memory and sets `*several`. */
-static const struct hr_gpu_type *gpu_of_label(const struct hr_catalog *catalog, const char *label, bool *several) {
+const struct hr_gpu_type *hr__gpu_of_name(const struct hr_catalog *catalog, const char *name, bool *several) {
   const struct hr_gpu_type *found = NULL;
-  char product[100], profile[40];
-  split_product(label, product, profile);
   *several = false;
   for (size_t i = 0; i < catalog->n_gpus; i++) {
     const struct hr_gpu_type *gpu = &catalog->gpus[i];
-    if (!hr_catalog_gpu_means(catalog, product, gpu->name)) continue;
+    if (!hr_catalog_gpu_means(catalog, name, gpu->name)) continue;
     *several |= found != NULL;
     if (!found || gpu->mem_gb > found->mem_gb) found = gpu;
   }
@@ -137,20 +132,21 @@ struct pools_maker {
   const struct hr__yaml *taint, *tolerated;   /* the first taint that jobs do not tolerate; the first that they do */
 };
 
+static const struct hr__yaml *amounts_of(const struct hr__yaml *root) {
+  const struct hr__yaml *amounts = hr__yaml_at(root, "status.allocatable");
+  return amounts ? amounts : hr__yaml_at(root, "status.capacity");
+}
+
 /* Returns the amount of a resource of a node, in the base unit; 0: none. */
 static int64_t amount_of(const struct hr__yaml *root, const char *resource) {
   int64_t value = 0;
-  const struct hr__yaml *amounts = hr__yaml_at(root, "status.allocatable");
-  if (!amounts) amounts = hr__yaml_at(root, "status.capacity");
-  const struct hr__yaml *amount = hr__yaml_child(amounts, resource);
+  const struct hr__yaml *amount = hr__yaml_child(amounts_of(root), resource);
   return amount && hr__quantity(amount->text, &value) ? value : 0;
 }
 
 static int64_t cpu_milli_of(const struct hr__yaml *root) {
   int64_t milli = 0;
-  const struct hr__yaml *amounts = hr__yaml_at(root, "status.allocatable");
-  if (!amounts) amounts = hr__yaml_at(root, "status.capacity");
-  const struct hr__yaml *amount = hr__yaml_child(amounts, "cpu");
+  const struct hr__yaml *amount = hr__yaml_child(amounts_of(root), "cpu");
   return amount && hr__quantity_milli(amount->text, &milli) ? milli : 0;
 }
 
@@ -210,8 +206,7 @@ struct node_instances {
 
 static enum hr_status count_instances(const struct pools_maker *maker, const struct hr__object *node,
                                       const struct hr_mig_type *type, struct node_instances *instances) {
-  const struct hr__yaml *amounts = hr__yaml_at(node->root, "status.allocatable");
-  if (!amounts) amounts = hr__yaml_at(node->root, "status.capacity");
+  const struct hr__yaml *amounts = amounts_of(node->root);
   for (const struct hr__yaml *entry = amounts ? amounts->first : NULL; entry; entry = entry->next) {
     int64_t count = 0;
     uint32_t profile;
@@ -352,35 +347,31 @@ static enum hr_status read_type(const struct pools_maker *maker, const struct hr
   profile[0] = '\0';
   pool->gpu = "gpu";
   if (!label) {
-    if (hr_notes_add(maker->objects->notes, "nodes without a label such as nvidia.com/gpu.product have an unknown GPU "
-                                            "type, 'gpu'; set the pool's 'gpu' for prices and speeds") != HR_OK)
-      return hr__objects_no_memory(maker->objects);
-    return HR_OK;
+    return hr__objects_note(maker->objects, "nodes without a label such as nvidia.com/gpu.product have an unknown GPU "
+                                            "type, 'gpu'; set the pool's 'gpu' for prices and speeds");
   }
   split_product(label->text, product, profile);
-  const struct hr_gpu_type *gpu = gpu_of_label(maker->pools->catalog, label->text, &several);
+  const struct hr_gpu_type *gpu = hr__gpu_of_name(maker->pools->catalog, product, &several);
   pool->gpu = gpu ? gpu->name : label->text;
   enum hr_status status = HR_OK;
   if (several && gpu)
-    status = hr_notes_add(maker->objects->notes,
-                          "'%.80s' may be several GPU types; %s is assumed, see the pool's 'gpu'", product, gpu->name);
+    status = hr__objects_note(maker->objects, "'%.80s' may be several GPU types; %s is assumed, see the pool's 'gpu'",
+                              product, gpu->name);
   else if (!gpu)
-    status = hr_notes_add(maker->objects->notes, "the catalogue has no GPU type '%.80s'; prices and speeds are unknown",
-                          product);
-  return status == HR_OK ? HR_OK : hr__objects_no_memory(maker->objects);
+    status = hr__objects_note(maker->objects, "the catalogue has no GPU type '%.80s'; prices and speeds are unknown",
+                              product);
+  return status;
 }
 
 /* Reads whether the GPUs of a node are shared by time-slicing or MPS. Such a node advertises each replica of a GPU as a
    GPU, so the number of GPUs is divided by the number of replicas. */
 static void read_replicas(const struct hr__yaml *labels, struct hr__node_pool *pool) {
   uint32_t replicas = label_number(labels, "nvidia.com/gpu.replicas");
-  const char *strategy = NULL;
-  const struct hr__yaml *label = hr__yaml_child(labels, "nvidia.com/gpu.sharing-strategy");
-  if (label) strategy = label->text;
+  const struct hr__yaml *strategy = hr__yaml_child(labels, "nvidia.com/gpu.sharing-strategy");
   if (replicas < 2 || pool->n_gpus < replicas || pool->n_gpus % replicas) return;
   pool->replicas = replicas;
   pool->n_gpus /= replicas;
-  pool->mps = strategy && strcmp(strategy, "mps") == 0;
+  pool->mps = strategy && strcmp(strategy->text, "mps") == 0;
 }
 
 static enum hr_status add_node(struct pools_maker *maker, const struct hr__object *node) {
@@ -468,12 +459,10 @@ static void add_size(struct group_sizes *sizes, uint32_t size) {
 static enum hr_status note_sizes(const struct pools_maker *maker, const struct hr__node_pool *pool, const char *level,
                                  struct group_sizes sizes) {
   if (sizes.min == sizes.max) return HR_OK;
-  if (hr_notes_add(maker->objects->notes,
-                   "pool '%s': the groups of '%.100s' have %" PRIu32 " to %" PRIu32
-                   " members; all are modelled with %" PRIu32 ", except the last one",
-                   pool->name, level, sizes.min, sizes.max, sizes.max) == HR_OK)
-    return HR_OK;
-  return hr__objects_no_memory(maker->objects);
+  return hr__objects_note(maker->objects,
+                          "pool '%s': the groups of '%.100s' have %" PRIu32 " to %" PRIu32
+                          " members; all are modelled with %" PRIu32 ", except the last one",
+                          pool->name, level, sizes.min, sizes.max, sizes.max);
 }
 
 /* Sets the sizes of racks and zones of one pool. Its nodes begin at index `first` of the sorted nodes. Racks are the
@@ -530,36 +519,35 @@ static enum hr_status note_taints(const struct pools_maker *maker) {
   enum hr_status status = HR_OK;
   if (taint) {
     const char *value = hr__yaml_text(taint, "value");
-    status = hr_notes_add(maker->objects->notes,
-                          "warning: %.200s:%" PRIu32 ": %" PRIu32 " node%s left out because of taints such as "
-                          "%.80s%s%.60s:%.40s: jobs of a trace have no tolerations; without the taint in the file, all "
-                          "jobs may use the nodes",
-                          taint->path, taint->line, maker->n_tainted, maker->n_tainted == 1 ? " is" : "s are",
-                          hr__yaml_text(taint, "key"), value && value[0] ? "=" : "", value ? value : "",
-                          hr__yaml_text(taint, "effect"));
+    status = hr__objects_note(
+        maker->objects,
+        "warning: %.200s:%" PRIu32 ": %" PRIu32 " node%s left out because of taints such as "
+        "%.80s%s%.60s:%.40s: jobs of a trace have no tolerations; without the taint in the file, all "
+        "jobs may use the nodes",
+        taint->path, taint->line, maker->n_tainted, maker->n_tainted == 1 ? " is" : "s are",
+        hr__yaml_text(taint, "key"), value && value[0] ? "=" : "", value ? value : "", hr__yaml_text(taint, "effect"));
   }
   if (status == HR_OK && tolerated)
-    status = hr_notes_add(maker->objects->notes,
-                          "%.200s:%" PRIu32 ": jobs with GPUs are assumed to tolerate the taint %.80s, as with the "
-                          "admission plug-in ExtendedResourceToleration",
-                          tolerated->path, tolerated->line, hr__yaml_text(tolerated, "key"));
+    status = hr__objects_note(maker->objects,
+                              "%.200s:%" PRIu32 ": jobs with GPUs are assumed to tolerate the taint %.80s, as with the "
+                              "admission plug-in ExtendedResourceToleration",
+                              tolerated->path, tolerated->line, hr__yaml_text(tolerated, "key"));
   return status;
 }
 
 static enum hr_status note_left_out(const struct pools_maker *maker) {
   enum hr_status status = HR_OK;
   if (maker->n_no_gpus)
-    status =
-        hr_notes_add(maker->objects->notes,
-                     "%.200s:%" PRIu32 ": %" PRIu32 " node%s without GPUs %s left out: jobs without GPUs fit anywhere",
-                     maker->no_gpus->path, maker->no_gpus->line, maker->n_no_gpus, maker->n_no_gpus == 1 ? "" : "s",
-                     maker->n_no_gpus == 1 ? "is" : "are");
+    status = hr__objects_note(maker->objects,
+                              "%.200s:%" PRIu32 ": %" PRIu32
+                              " node%s without GPUs %s left out: jobs without GPUs fit anywhere",
+                              maker->no_gpus->path, maker->no_gpus->line, maker->n_no_gpus,
+                              maker->n_no_gpus == 1 ? "" : "s", maker->n_no_gpus == 1 ? "is" : "are");
   if (status == HR_OK && maker->n_not_ready)
-    status = hr_notes_add(
-        maker->objects->notes, "%.200s:%" PRIu32 ": %" PRIu32 " node%s left out: not ready, or not schedulable",
+    status = hr__objects_note(
+        maker->objects, "%.200s:%" PRIu32 ": %" PRIu32 " node%s left out: not ready, or not schedulable",
         maker->not_ready->path, maker->not_ready->line, maker->n_not_ready, maker->n_not_ready == 1 ? " is" : "s are");
-  if (status == HR_OK) status = note_taints(maker);
-  return status == HR_OK ? HR_OK : hr__objects_no_memory(maker->objects);
+  return status == HR_OK ? note_taints(maker) : status;
 }
 
 static enum hr_status open_catalog(struct hr__node_pools *pools, struct hr_error *error) {
@@ -595,9 +583,11 @@ enum hr_status hr__node_pools_assume(struct hr__node_pools *pools, const struct 
                                      const char *gpu, int64_t gpus) {
   enum { USUAL_GPUS = 8 };
   bool several;
+  char product[100], profile[40];
   enum hr_status status = open_catalog(pools, objects->error);
   if (status != HR_OK) return status;
-  const struct hr_gpu_type *type = gpu_of_label(pools->catalog, gpu, &several);
+  split_product(gpu, product, profile);
+  const struct hr_gpu_type *type = hr__gpu_of_name(pools->catalog, product, &several);
   struct hr__node_pool pool = {.gpu = type ? type->name : gpu, .n_gpus = USUAL_GPUS};
   while (pool.n_gpus > 1 && gpus % pool.n_gpus) pool.n_gpus /= 2;
   pool.n_nodes = (uint32_t)(gpus / pool.n_gpus < 1000000 ? gpus / pool.n_gpus : 1000000);
@@ -618,53 +608,40 @@ bool hr__node_pool_has_labels(const struct hr__node_pool *pool, const struct hr_
 
 /* ---- Output ----------------------------------------------------------------------------------------- */
 
-/* Adds the MIG layouts of a pool: one layout if all GPUs have the same, otherwise a list by GPU. Returns false if
-   memory is exhausted. */
-static bool write_layouts(const struct hr__node_pool *pool, cJSON *object) {
+/* Writes the MIG layouts of a pool: one layout if all GPUs have the same, otherwise a list by GPU. */
+static void write_layouts(struct hr__import *import, const struct hr__node_pool *pool, cJSON *object) {
   char layouts[sizeof pool->layouts], *rest = NULL;
-  cJSON *mig = cJSON_AddObjectToObject(object, "mig"), *list = cJSON_CreateArray();
-  bool equal = true, complete = mig && list;
+  cJSON *mig = hr__put_object(import, object, "mig"), *list = hr__put_list(import, mig, "layout_of_gpus");
+  bool equal = true;
   snprintf(layouts, sizeof layouts, "%s", pool->layouts);
   const char *first = strtok_r(layouts, ";", &rest);
-  for (const char *layout = first; layout && complete; layout = strtok_r(NULL, ";", &rest)) {
+  for (const char *layout = first; layout; layout = strtok_r(NULL, ";", &rest)) {
     equal = equal && strcmp(layout, first) == 0;
-    complete = cJSON_AddItemToArray(list, cJSON_CreateString(layout));
+    hr__put_text(import, list, NULL, layout);
   }
-  if (complete && equal) complete = cJSON_AddStringToObject(mig, "layout", first) != NULL;
-  if (complete && !equal) return cJSON_AddItemToObject(mig, "layout_of_gpus", list);
-  cJSON_Delete(list);
-  return complete;
+  if (!equal) return;
+  cJSON_DeleteItemFromObjectCaseSensitive(mig, "layout_of_gpus");
+  hr__put_text(import, mig, "layout", first);
 }
 
-static bool write_pool(const struct hr__node_pool *pool, cJSON *list) {
-  cJSON *object = cJSON_CreateObject();
-  if (!object || !cJSON_AddItemToArray(list, object)) return false;
-  bool complete = cJSON_AddStringToObject(object, "name", pool->name) &&
-                  cJSON_AddStringToObject(object, "gpu", pool->gpu) &&
-                  cJSON_AddNumberToObject(object, "nodes", pool->n_nodes) &&
-                  cJSON_AddNumberToObject(object, "gpus_per_node", pool->n_gpus);
-  if (pool->cpu_milli)
-    complete = complete && cJSON_AddNumberToObject(object, "cpu_per_node", (double)pool->cpu_milli / 1000);
-  if (pool->mem_mib)
-    complete = complete && cJSON_AddNumberToObject(object, "mem_gb_per_node", (double)pool->mem_mib / 1024);
-  if (pool->layouts[0])
-    complete = complete && cJSON_AddStringToObject(object, "sharing", "mig") && write_layouts(pool, object);
-  else if (pool->replicas)
-    complete = complete && cJSON_AddStringToObject(object, "sharing", pool->mps ? "mps" : "time-slice") &&
-               cJSON_AddNumberToObject(object, "replicas", pool->replicas);
-  if (!complete || !pool->nodes_per_rack) return complete;
-  cJSON *topology = cJSON_AddObjectToObject(object, "topology");
-  complete = topology && cJSON_AddNumberToObject(topology, "nodes_per_rack", pool->nodes_per_rack);
-  return complete &&
-         (!pool->racks_per_zone || cJSON_AddNumberToObject(topology, "racks_per_zone", pool->racks_per_zone));
-}
-
-static bool write_pools(const struct hr__node_pools *pools, cJSON *root) {
-  cJSON *cluster = cJSON_AddObjectToObject(root, "cluster");
-  cJSON *list = cluster ? cJSON_AddArrayToObject(cluster, "pools") : NULL;
-  bool complete = list != NULL;
-  for (uint32_t i = 0; i < pools->count && complete; i++) complete = write_pool(&pools->list[i], list);
-  return complete;
+static void write_pool(struct hr__import *import, const struct hr__node_pool *pool, cJSON *list) {
+  cJSON *object = hr__put_named(import, list, pool->name);
+  hr__put_text(import, object, "gpu", pool->gpu);
+  hr__put_number(import, object, "nodes", pool->n_nodes);
+  hr__put_number(import, object, "gpus_per_node", pool->n_gpus);
+  if (pool->cpu_milli) hr__put_number(import, object, "cpu_per_node", (double)pool->cpu_milli / 1000);
+  if (pool->mem_mib) hr__put_number(import, object, "mem_gb_per_node", (double)pool->mem_mib / 1024);
+  if (pool->layouts[0]) {
+    hr__put_text(import, object, "sharing", "mig");
+    write_layouts(import, pool, object);
+  } else if (pool->replicas) {
+    hr__put_text(import, object, "sharing", pool->mps ? "mps" : "time-slice");
+    hr__put_number(import, object, "replicas", pool->replicas);
+  }
+  if (!pool->nodes_per_rack) return;
+  cJSON *topology = hr__put_object(import, object, "topology");
+  hr__put_number(import, topology, "nodes_per_rack", pool->nodes_per_rack);
+  if (pool->racks_per_zone) hr__put_number(import, topology, "racks_per_zone", pool->racks_per_zone);
 }
 
 void hr__node_pools_finish(struct hr__node_pools *pools) {
@@ -675,11 +652,31 @@ void hr__node_pools_finish(struct hr__node_pools *pools) {
   *pools = (struct hr__node_pools){0};
 }
 
-enum hr_status hr__import_write(struct hr__convert *convert, const struct hr__node_pools *pools, cJSON *root,
-                                const char *system, cJSON *section, enum hr_status status) {
-  const bool written = status == HR_OK && write_pools(pools, root);
-  hr__put_text(convert, hr__put_object(convert, root, "policy"), "name", system);
-  hr__put(convert, root, system, section);
+enum hr_status hr__import_write(struct hr__import *import, cJSON *root, const char *system, cJSON *section,
+                                enum hr_status status) {
+  const struct hr__node_pools *pools = &import->pools;
+  cJSON *list = status == HR_OK ? hr__put_list(import, hr__put_object(import, root, "cluster"), "pools") : NULL;
+  for (uint32_t i = 0; i < pools->count && status == HR_OK; i++) write_pool(import, &pools->list[i], list);
+  hr__put_text(import, hr__put_object(import, root, "policy"), "name", system);
+  hr__put(import, root, system, section);
   if (status != HR_OK) return status;
-  return written && !convert->failed ? HR_OK : hr__objects_no_memory(convert->objects);
+  return import->failed ? hr__objects_no_memory(&import->objects) : HR_OK;
+}
+
+enum hr_status hr__import_manifests(const struct hr__manifests *manifests, const char *const *files, size_t n_files,
+                                    cJSON *root, struct hr_notes *notes, struct hr_error *error) {
+  struct hr__import import = {.objects = {.kinds = manifests->kinds,
+                                          .n_kinds = manifests->n_kinds,
+                                          .nodes = &hr__kind_node,
+                                          .bare = manifests->bare,
+                                          .notes = notes,
+                                          .error = error},
+                              .file = files[0]};
+  enum hr_status status = hr__objects_read(&import.objects, files, n_files);
+  if (status == HR_OK && manifests->config_keys)
+    status = hr__objects_read_maps(&import.objects, manifests->config_keys);
+  if (status == HR_OK) status = manifests->write(&import, root);
+  hr__node_pools_finish(&import.pools);
+  hr__objects_finish(&import.objects);
+  return status;
 }

@@ -51,15 +51,9 @@ static const struct account_rule *find_rule(const struct account_rule *rules, si
 }
 
 static enum hr_status apply(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
-                            const struct account_rule *rule, const char *value, struct hr_error *error) {
+                            const struct account_rule *rule, const char *value) {
   if (hr__slurm_is_unset(value)) return HR_OK;
-  return hr__slurm_add(import, line, rule->is_limit ? hr__slurm_object(object, "limits") : object, &rule->rule, value,
-                       error);
-}
-
-static bool is_listed(const char *const *list, const char *key) {
-  while (*list && strcasecmp(*list, key) != 0) list++;
-  return *list != NULL;
+  return hr__slurm_add(import, line, rule->is_limit ? hr__slurm_object(object, "limits") : object, &rule->rule, value);
 }
 
 /* Returns the member `name` of an object, which is a text; "" if it is missing. */
@@ -109,20 +103,20 @@ static char *unquoted(char *text) {
 }
 
 static enum hr_status read_options(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                   cJSON *object, char *rest, struct hr_error *error) {
+                                   cJSON *object, char *rest) {
   enum hr_status status = HR_OK;
   for (char *option; status == HR_OK && (option = take_option(&rest));) {
     char *value = strchr(option, '=');
-    if (!value) return hr__slurm_bad(line, "an option", option, "NAME=VALUE", error);
+    if (!value) return hr__slurm_bad(line, "an option", option, "NAME=VALUE");
     *value++ = '\0';
     value = unquoted(value);
     const struct account_rule *rule = find_rule(assoc_rules, sizeof assoc_rules / sizeof *assoc_rules, option);
     if (rule && !rule->is_limit && rule->rule.notation == HR__SLURM_WHOLE && strcasecmp(value, "parent") == 0)
       cJSON_AddNumberToObject(object, rule->rule.member, -1);
     else if (rule)
-      status = apply(import, line, object, rule, value, error);
-    else if (!is_listed(other_options, option) && !hr__slurm_is_unset(value))
-      status = hr__slurm_note(import, line, error, "%.40s is not modelled: this limit is not enforced", option);
+      status = apply(import, line, object, rule, value);
+    else if (!hr__slurm_is_listed(other_options, option) && !hr__slurm_is_unset(value))
+      status = hr__slurm_note(import, line, "%.40s is not modelled: this limit is not enforced", option);
   }
   return status;
 }
@@ -148,10 +142,10 @@ static cJSON *root_account(struct hr__slurm_import *import) {
 /* Reads a user of the account root. In Slurm, such a user competes with the accounts below root. If the account "root"
    of the scenario has no shares yet, it therefore gets the shares of the user. */
 static enum hr_status read_root_user(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                     const char *name, char *rest, struct hr_error *error) {
+                                     const char *name, char *rest) {
   cJSON *account = root_account(import), *user = add_association(import, "root", name);
-  if (!account || !user) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
-  enum hr_status status = read_options(import, line, user, rest, error);
+  if (!account || !user) return hr__slurm_no_memory(line);
+  enum hr_status status = read_options(import, line, user, rest);
   const cJSON *shares = cJSON_GetObjectItemCaseSensitive(user, "fairshare");
   if (shares && !cJSON_HasObjectItem(account, "fairshare"))
     cJSON_AddNumberToObject(account, "fairshare", shares->valuedouble);
@@ -160,30 +154,28 @@ static enum hr_status read_root_user(struct hr__slurm_import *import, const stru
 
 /* Reads the options of the cluster. They apply to the root, which is not an association of a scenario. The accounts
    below the root later inherit its default QOS; other options are not modelled. */
-static enum hr_status read_cluster(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *rest,
-                                   struct hr_error *error) {
+static enum hr_status read_cluster(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *rest) {
   cJSON *root = cJSON_CreateObject();
-  enum hr_status status = read_options(import, line, root, rest, error);
+  enum hr_status status = read_options(import, line, root, rest);
   cJSON_DeleteItemFromObject(root, "fairshare");
   cJSON_Delete(import->default_qos);
   import->default_qos = cJSON_DetachItemFromObject(root, "default_qos");
   if (status == HR_OK && root->child)
-    status = hr__slurm_note(import, line, error, "'%.40s' of the cluster is not modelled: only accounts have it",
+    status = hr__slurm_note(import, line, "'%.40s' of the cluster is not modelled: only accounts have it",
                             root->child->string);
   cJSON_Delete(root);
   return status;
 }
 
 /* Reads a line of `sacctmgr dump`. */
-static enum hr_status slurm_read_dump(struct hr__slurm_import *import, struct hr__slurm_line *line, char *text,
-                                      struct hr_error *error) {
+static enum hr_status read_dumped(void *self, struct hr__slurm_line *line, char *text) {
+  struct hr__slurm_import *import = self;
   char *rest = text, *head = take_option(&rest), *name = head ? strstr(head, " - ") : NULL;
-  if (!name)
-    return hr__slurm_bad(line, "the line", head ? head : "", "Account - 'NAME':Fairshare=1, or the like", error);
+  if (!name) return hr__slurm_bad(line, "the line", head ? head : "", "Account - 'NAME':Fairshare=1, or the like");
   *name = '\0';
   name = unquoted(name + 3);
   cJSON *entry = NULL;
-  if (strcasecmp(head, "Cluster") == 0) return read_cluster(import, line, rest, error);
+  if (strcasecmp(head, "Cluster") == 0) return read_cluster(import, line, rest);
   if (strcasecmp(head, "Parent") == 0) {
     snprintf(import->parent, sizeof import->parent, "%s", name);
     return HR_OK;
@@ -191,14 +183,14 @@ static enum hr_status slurm_read_dump(struct hr__slurm_import *import, struct hr
   if (strcasecmp(head, "Account") == 0) {
     entry = add_association(import, name, NULL);
   } else if (strcasecmp(head, "User") == 0) {
-    if (strcasecmp(import->parent, "root") == 0) return read_root_user(import, line, name, rest, error);
+    if (strcasecmp(import->parent, "root") == 0) return read_root_user(import, line, name, rest);
     entry = add_association(import, import->parent, name);
   } else {
-    return hr__slurm_bad(line, "the line", head, "Cluster, Parent, Account or User", error);
+    return hr__slurm_bad(line, "the line", head, "Cluster, Parent, Account or User");
   }
-  if (!entry) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  if (!entry) return hr__slurm_no_memory(line);
   import->lists_qos |= strncmp(rest, "QOS=", 4) == 0 || strstr(rest, ":QOS=");
-  return read_options(import, line, entry, rest, error);
+  return read_options(import, line, entry, rest);
 }
 
 /* ---- Accounts: QOS ---------------------------------------------------------------------------------- */
@@ -241,8 +233,8 @@ static unsigned split_cells(char *text, char *cells[MAX_COLUMNS]) {
 
 /* Reads a line of `sacctmgr -P show qos`. The first line is the header. Its names are stored in the section as "columns
    of QOS" until slurm_finish_accounts. */
-static enum hr_status slurm_read_qos(struct hr__slurm_import *import, struct hr__slurm_line *line, char *text,
-                                     struct hr_error *error) {
+static enum hr_status read_qos_row(void *self, struct hr__slurm_line *line, char *text) {
+  struct hr__slurm_import *import = self;
   char *cells[MAX_COLUMNS] = {NULL};
   cJSON *columns = cJSON_GetObjectItemCaseSensitive(import->section, "columns of QOS");
   unsigned count = split_cells(text, cells);
@@ -254,18 +246,17 @@ static enum hr_status slurm_read_qos(struct hr__slurm_import *import, struct hr_
     return HR_OK;
   }
   cJSON *qos = cJSON_CreateObject();
-  if (!cJSON_AddItemToArray(hr__slurm_list(import->section, "qos"), qos))
-    return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  if (!cJSON_AddItemToArray(hr__slurm_list(import->section, "qos"), qos)) return hr__slurm_no_memory(line);
   enum hr_status status = HR_OK;
   const cJSON *column = columns ? columns->child : NULL;
   for (unsigned i = 0; i < count && cells[i] && column && status == HR_OK; i++, column = column->next) {
     const struct account_rule *rule = find_rule(qos_rules, sizeof qos_rules / sizeof *qos_rules, column->valuestring);
     bool is_default = rule && strcmp(rule->rule.key, "PreemptMode") == 0 && strcasecmp(cells[i], "cluster") == 0;
     if (rule && !is_default)
-      status = apply(import, line, qos, rule, cells[i], error);
+      status = apply(import, line, qos, rule, cells[i]);
     else if (!rule && *cells[i])
-      status = hr__slurm_note(import, line, error, "QOS '%.40s': %.40s is not modelled: this limit is not enforced",
-                              cells[0], column->valuestring);
+      status = hr__slurm_note(import, line, "QOS '%.40s': %.40s is not modelled: this limit is not enforced", cells[0],
+                              column->valuestring);
   }
   return status;
 }
@@ -280,26 +271,23 @@ static bool has_qos(const cJSON *list, const char *name) {
   return false;
 }
 
-static enum hr_status add_missing_qos(const struct hr__slurm_import *import, const char *name, struct hr_error *error) {
+static enum hr_status add_missing_qos(const struct hr__slurm_import *import, const char *name) {
   cJSON *list = hr__slurm_list(import->section, "qos"), *qos;
   if (has_qos(list, name)) return HR_OK;
   cJSON_AddItemToArray(list, qos = cJSON_CreateObject());
   cJSON_AddStringToObject(qos, "name", name);
-  if (hr_notes_add(import->notes, "QOS '%.60s' is named, but not defined; give the output of sacctmgr -P show qos, too",
-                   name) == HR_OK)
-    return HR_OK;
-  return hr_fail(error, HR_NO_MEMORY, "import: out of memory");
+  return hr__slurm_note(import, NULL,
+                        "QOS '%.60s' is named, but not defined; give the output of sacctmgr -P show qos, too", name);
 }
 
 /* For each entry of a list, adds the QOS that the member `member` of the entry names. */
-static enum hr_status add_named_qos(const struct hr__slurm_import *import, const char *list, const char *member,
-                                    struct hr_error *error) {
+static enum hr_status add_named_qos(const struct hr__slurm_import *import, const char *list, const char *member) {
   enum hr_status status = HR_OK;
   const cJSON *entry;
   cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(import->section, list)) {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(entry, member), *item = value ? value->child : NULL;
-    if (status == HR_OK && value && cJSON_IsString(value)) status = add_missing_qos(import, value->valuestring, error);
-    for (; item && status == HR_OK; item = item->next) status = add_missing_qos(import, item->valuestring, error);
+    if (status == HR_OK && value && cJSON_IsString(value)) status = add_missing_qos(import, value->valuestring);
+    for (; item && status == HR_OK; item = item->next) status = add_missing_qos(import, item->valuestring);
   }
   return status;
 }
@@ -328,7 +316,7 @@ static bool inherit_qos(const struct hr__slurm_import *import) {
 
 /* Adds the QOS that are named but not defined. If slurm.conf was read and does not enforce limits, sets
    `enforce_limits` of the scenario to false. */
-static enum hr_status slurm_finish_accounts(struct hr__slurm_import *import, struct hr_error *error) {
+static enum hr_status slurm_finish_accounts(struct hr__slurm_import *import) {
   static const char *const named[][2] = {{"partitions", "qos"},
                                          {"partitions", "allow_qos"},
                                          {"partitions", "deny_qos"},
@@ -336,20 +324,18 @@ static enum hr_status slurm_finish_accounts(struct hr__slurm_import *import, str
                                          {"qos", "preempt"}};
   enum hr_status status = HR_OK;
   cJSON_DeleteItemFromObject(import->section, "columns of QOS");
-  if (!inherit_qos(import)) return hr_fail(error, HR_NO_MEMORY, "import: out of memory");
+  if (!inherit_qos(import)) return hr_fail(import->error, HR_NO_MEMORY, "import: out of memory");
   for (size_t i = 0; i < sizeof named / sizeof *named && status == HR_OK; i++)
-    status = add_named_qos(import, named[i][0], named[i][1], error);
-  if (status == HR_OK && import->lists_qos && import->enforces_qos &&
-      hr_notes_add(import->notes, "the QOS that accounts and users may use are not modelled: jobs may use all QOS") !=
-          HR_OK)
-    status = hr_fail(error, HR_NO_MEMORY, "import: out of memory");
+    status = add_named_qos(import, named[i][0], named[i][1]);
+  if (status == HR_OK && import->lists_qos && import->enforces_qos)
+    status =
+        hr__slurm_note(import, NULL, "the QOS that accounts and users may use are not modelled: jobs may use all QOS");
   if (status != HR_OK || !import->has_conf || import->enforces_limits) return status;
   cJSON_AddFalseToObject(import->section, "enforce_limits");
   if (!has_limits(import, "qos") && !has_limits(import, "associations")) return HR_OK;
-  if (hr_notes_add(import->notes, "limits of QOS and associations have no effect, because AccountingStorageEnforce of "
-                                  "slurm.conf does not have 'limits'") == HR_OK)
-    return HR_OK;
-  return hr_fail(error, HR_NO_MEMORY, "import: out of memory");
+  return hr__slurm_note(import, NULL,
+                        "limits of QOS and associations have no effect, because AccountingStorageEnforce of "
+                        "slurm.conf does not have 'limits'");
 }
 
 /* ---- Parameters of slurm.conf ----------------------------------------------------------------------- */
@@ -530,30 +516,26 @@ static const struct hr_param *policy_param(const char *name) {
 }
 
 static void add_youngest_first(struct hr__slurm_import *import) {
-  cJSON_DeleteItemFromObject(import->section, "preempt_youngest_first");
-  cJSON_AddTrueToObject(import->section, "preempt_youngest_first");
+  hr__slurm_set(import->section, "preempt_youngest_first", cJSON_CreateTrue());
 }
 
 /* Reads one item of SchedulerParameters, such as "bf_window=1440". */
-static enum hr_status read_item(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item,
-                                struct hr_error *error) {
+static enum hr_status read_item(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item) {
   char *value = strchr(item, '='), *end = NULL;
   if (value) *value++ = '\0';
   const struct hr_param *param = policy_param(item);
   if (param && param->type == HR_PARAM_INTEGER) {
     long number = value ? strtol(value, &end, 10) : 0;
     if (!value || end == value || *end || (double)number < param->min || (double)number > param->max)
-      return hr_fail(error, HR_BAD_INPUT, "%s:%u: %s is '%.40s', expected a whole number from %.0f to %.0f", line->path,
-                     line->number, item, value ? value : "", param->min, param->max);
-    cJSON_DeleteItemFromObject(import->policy, param->key);
-    cJSON_AddNumberToObject(import->policy, param->key, (double)number);
+      return hr_fail(line->error, HR_BAD_INPUT, "%s:%u: %s is '%.40s', expected a whole number from %.0f to %.0f",
+                     line->path, line->number, item, value ? value : "", param->min, param->max);
+    hr__slurm_set(import->policy, param->key, cJSON_CreateNumber((double)number));
     return HR_OK;
   }
   static const char *const timing[] = {"bf_continue",    "sched_min_interval", "bf_yield_interval",
                                        "bf_yield_sleep", "bf_max_time",        "max_rpc_cnt",
                                        "max_sched_time", "defer_batch",        NULL};
-  for (size_t i = 0; timing[i]; i++)
-    if (strcasecmp(item, timing[i]) == 0) return HR_OK;  // a simulated pass takes no time
+  if (hr__slurm_is_listed(timing, item)) return HR_OK;   // a simulated pass takes no time
   if (strcasecmp(item, "preempt_youngest_first") == 0) { // the old name of PreemptParameters=youngest_first
     add_youngest_first(import);
     return HR_OK;
@@ -561,55 +543,52 @@ static enum hr_status read_item(struct hr__slurm_import *import, const struct hr
   const char *effect = "it has no effect";
   for (size_t i = 0; i < sizeof unmodelled_items / sizeof *unmodelled_items; i++)
     if (strcasecmp(item, unmodelled_items[i].item) == 0) effect = unmodelled_items[i].effect;
-  return hr__slurm_note(import, line, error, "SchedulerParameters: '%.60s' is not modelled: %s", item, effect);
+  return hr__slurm_note(import, line, "SchedulerParameters: '%.60s' is not modelled: %s", item, effect);
 }
 
-typedef enum hr_status read_word(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item,
-                                 struct hr_error *error);
+typedef enum hr_status read_word(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item);
 /* Calls a function for each item of a list with commas. */
 static enum hr_status for_each(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *key,
-                               const char *list, read_word *read, struct hr_error *error) {
+                               const char *list, read_word *read) {
   char copy[4000];
   if (snprintf(copy, sizeof copy, "%s", list) >= (int)sizeof copy)
-    return hr_fail(error, HR_BAD_INPUT, "%s:%u: %s is too long", line->path, line->number, key);
+    return hr_fail(line->error, HR_BAD_INPUT, "%s:%u: %s is too long", line->path, line->number, key);
   char *rest = copy;
   for (char *item; (item = strtok_r(rest, ",", &rest));) {
-    enum hr_status status = read(import, line, item, error);
+    enum hr_status status = read(import, line, item);
     if (status != HR_OK) return status;
   }
   return HR_OK;
 }
 
 static enum hr_status read_scheduler(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                     const char *value, struct hr_error *error) {
+                                     const char *value) {
   bool builtin = strcasecmp(value, "sched/builtin") == 0;
   if (!builtin && strcasecmp(value, "sched/backfill") != 0)
-    return hr__slurm_bad(line, "SchedulerType", value, "sched/backfill or sched/builtin", error);
-  cJSON_DeleteItemFromObject(import->policy, "scheduler");
-  cJSON_AddStringToObject(import->policy, "scheduler", builtin ? "builtin" : "backfill");
+    return hr__slurm_bad(line, "SchedulerType", value, "sched/backfill or sched/builtin");
+  hr__slurm_set(import->policy, "scheduler", cJSON_CreateString(builtin ? "builtin" : "backfill"));
   return HR_OK;
 }
 
 static enum hr_status read_priority_type(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                         const char *value, struct hr_error *error) {
+                                         const char *value) {
   bool multifactor = strcasecmp(value, "priority/multifactor") == 0;
   if (!multifactor && strcasecmp(value, "priority/basic") != 0)
-    return hr__slurm_bad(line, "PriorityType", value, "priority/basic or priority/multifactor", error);
-  cJSON_DeleteItemFromObject(import->policy, "priority");
-  cJSON_AddStringToObject(import->policy, "priority", multifactor ? "multifactor" : "basic");
+    return hr__slurm_bad(line, "PriorityType", value, "priority/basic or priority/multifactor");
+  hr__slurm_set(import->policy, "priority", cJSON_CreateString(multifactor ? "multifactor" : "basic"));
   return HR_OK;
 }
 
 /* ---- Preemption ------------------------------------------------------------------------------------- */
 
 static enum hr_status read_preempt_type(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                        const char *value, struct hr_error *error) {
+                                        const char *value) {
   static const char *const types[] = {"none", "qos", "partition_prio", NULL};
   static const struct hr__slurm_rule rule = {"PreemptType", "preempt_type", HR__SLURM_WORD, types};
   const char *type = strncasecmp(value, "preempt/", 8) == 0 ? value + 8 : value;
   for (size_t i = 0; types[i]; i++)
-    if (strcasecmp(type, types[i]) == 0) return hr__slurm_add(import, line, import->section, &rule, types[i], error);
-  return hr__slurm_bad(line, "PreemptType", value, "preempt/none, preempt/qos or preempt/partition_prio", error);
+    if (strcasecmp(type, types[i]) == 0) return hr__slurm_add(import, line, import->section, &rule, types[i]);
+  return hr__slurm_bad(line, "PreemptType", value, "preempt/none, preempt/qos or preempt/partition_prio");
 }
 
 /* Returns whether a list with commas has an item. */
@@ -621,22 +600,22 @@ static bool has_item(const char *list, const char *item) {
   return false;
 }
 
-static enum hr_status read_preempt_mode(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item,
-                                        struct hr_error *error) {
+static enum hr_status read_preempt_mode(struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                        char *item) {
   static const struct hr__slurm_rule rule = {"PreemptMode", "preempt_mode", HR__SLURM_WORD, preempt_modes};
   if (strcasecmp(item, "GANG") == 0) {
     bool suspends = has_item(hr__slurm_value(line, "PreemptMode"), "SUSPEND");
-    return hr__slurm_note(import, line, error,
+    return hr__slurm_note(import, line,
                           suspends ? "PreemptMode=SUSPEND,GANG: jobs are suspended only with 'by_gpu' in 'cluster'"
                                    : "PreemptMode=GANG is not modelled: jobs of the same tier take no turns");
   }
-  return hr__slurm_add(import, line, import->section, &rule, item, error);
+  return hr__slurm_add(import, line, import->section, &rule, item);
 }
 
-static enum hr_status read_preempt_item(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item,
-                                        struct hr_error *error) {
+static enum hr_status read_preempt_item(struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                        char *item) {
   if (strcasecmp(item, "youngest_first") != 0)
-    return hr__slurm_note(import, line, error, "PreemptParameters: '%.60s' is not modelled: it has no effect", item);
+    return hr__slurm_note(import, line, "PreemptParameters: '%.60s' is not modelled: it has no effect", item);
   add_youngest_first(import);
   return HR_OK;
 }
@@ -644,56 +623,50 @@ static enum hr_status read_preempt_item(struct hr__slurm_import *import, const s
 /* ---- All parameters --------------------------------------------------------------------------------- */
 
 /* Reads an item of AccountingStorageEnforce. Slurm enforces limits if one of the items is in `words`. */
-static enum hr_status read_enforcement(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item,
-                                       struct hr_error *error) {
+static enum hr_status read_enforcement(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item) {
   static const char *const words[] = {"limits", "safe", "all", NULL};
   (void)line;
-  (void)error;
-  for (size_t i = 0; words[i]; i++)
-    if (strcasecmp(item, words[i]) == 0) import->enforces_limits = true;
+  import->enforces_limits |= hr__slurm_is_listed(words, item);
   if (strcasecmp(item, "qos") == 0 || strcasecmp(item, "all") == 0) import->enforces_qos = true;
   return HR_OK;
 }
 
 static enum hr_status read_other(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *key,
-                                 const char *value, struct hr_error *error) {
+                                 const char *value) {
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
     if (strcasecmp(key, rules[i].rule.key) == 0)
       return hr__slurm_add(import, line,
                            rules[i].is_priority ? hr__slurm_object(import->section, "priority") : import->section,
-                           &rules[i].rule, value, error);
+                           &rules[i].rule, value);
   for (size_t i = 0; i < sizeof unmodelled / sizeof *unmodelled; i++) {
     if (strcasecmp(key, unmodelled[i].key) != 0) continue;
     const char *neutral = unmodelled[i].neutral;
     if (neutral && strncasecmp(value, neutral, strlen(neutral)) == 0) return HR_OK;
-    return hr__slurm_note(import, line, error, "%s is not modelled: %s", unmodelled[i].key, unmodelled[i].effect);
+    return hr__slurm_note(import, line, "%s is not modelled: %s", unmodelled[i].key, unmodelled[i].effect);
   }
-  return is_irrelevant(key) ? HR_OK : hr__slurm_note(import, line, error, "unknown parameter '%.60s' is ignored", key);
+  return is_irrelevant(key) ? HR_OK : hr__slurm_note(import, line, "unknown parameter '%.60s' is ignored", key);
 }
 
 /* Reads a parameter of slurm.conf. */
 static enum hr_status read_parameter(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                     const char *key, const char *value, struct hr_error *error) {
-  if (strcasecmp(key, "SchedulerType") == 0) return read_scheduler(import, line, value, error);
-  if (strcasecmp(key, "SchedulerParameters") == 0) return for_each(import, line, key, value, read_item, error);
-  if (strcasecmp(key, "PriorityType") == 0) return read_priority_type(import, line, value, error);
-  if (strcasecmp(key, "PreemptType") == 0) return read_preempt_type(import, line, value, error);
-  if (strcasecmp(key, "PreemptMode") == 0) return for_each(import, line, key, value, read_preempt_mode, error);
-  if (strcasecmp(key, "PreemptParameters") == 0) return for_each(import, line, key, value, read_preempt_item, error);
-  if (strcasecmp(key, "AccountingStorageEnforce") == 0)
-    return for_each(import, line, key, value, read_enforcement, error);
+                                     const char *key, const char *value) {
+  if (strcasecmp(key, "SchedulerType") == 0) return read_scheduler(import, line, value);
+  if (strcasecmp(key, "SchedulerParameters") == 0) return for_each(import, line, key, value, read_item);
+  if (strcasecmp(key, "PriorityType") == 0) return read_priority_type(import, line, value);
+  if (strcasecmp(key, "PreemptType") == 0) return read_preempt_type(import, line, value);
+  if (strcasecmp(key, "PreemptMode") == 0) return for_each(import, line, key, value, read_preempt_mode);
+  if (strcasecmp(key, "PreemptParameters") == 0) return for_each(import, line, key, value, read_preempt_item);
+  if (strcasecmp(key, "AccountingStorageEnforce") == 0) return for_each(import, line, key, value, read_enforcement);
   if (strcasecmp(key, "SelectType") == 0 && strcasecmp(value, "select/cons_tres") != 0)
-    return hr__slurm_note(import, line, error, "SelectType: nodes are chosen as by select/cons_tres, not '%.40s'",
-                          value);
-  return read_other(import, line, key, value, error);
+    return hr__slurm_note(import, line, "SelectType: nodes are chosen as by select/cons_tres, not '%.40s'", value);
+  return read_other(import, line, key, value);
 }
 
-static enum hr_status read_parameters(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                      struct hr_error *error) {
+static enum hr_status read_parameters(struct hr__slurm_import *import, const struct hr__slurm_line *line) {
   enum hr_status status = HR_OK;
   import->has_conf = true;
   for (unsigned i = 0; i < line->n_pairs && status == HR_OK; i++)
-    status = read_parameter(import, line, line->pairs[i].key, line->pairs[i].value, error);
+    status = read_parameter(import, line, line->pairs[i].key, line->pairs[i].value);
   return status;
 }
 
@@ -701,53 +674,44 @@ static enum hr_status read_parameters(struct hr__slurm_import *import, const str
 
 /* Reads a line of slurm.conf or gres.conf. A line of gres.conf has a `Name`, and may have a `NodeName` before it. Lines
    of gres.conf about GPUs and shares of GPUs are ignored, because slurm.conf must contain these numbers, too. */
-static enum hr_status read_conf_line(void *self, const struct hr__slurm_line *line, struct hr_error *error) {
+static enum hr_status read_conf_line(void *self, const struct hr__slurm_line *line) {
   struct hr__slurm_import *import = self;
-  static const char *const of_gpus[] = {"gpu", "shard", "mps"};
+  static const char *const of_gpus[] = {"gpu", "shard", "mps", NULL};
   const char *gres = hr__slurm_value(line, "Name");
-  for (size_t i = 0; gres && i < sizeof of_gpus / sizeof *of_gpus; i++)
-    if (strcasecmp(gres, of_gpus[i]) == 0) return HR_OK;
-  if (gres) return hr__slurm_note(import, line, error, "GRES '%.40s' is not modelled: no job waits for it", gres);
-  if (hr__slurm_value(line, "NodeSet")) return hr__slurm_read_node_set(import, line, error);
-  if (hr__slurm_value(line, "NodeName")) return hr__slurm_read_node(import, line, error);
-  if (hr__slurm_value(line, "PartitionName")) return hr__slurm_read_partition(import, line, error);
+  if (gres && hr__slurm_is_listed(of_gpus, gres)) return HR_OK;
+  if (gres) return hr__slurm_note(import, line, "GRES '%.40s' is not modelled: no job waits for it", gres);
+  if (hr__slurm_value(line, "NodeSet")) return hr__slurm_read_node_set(import, line);
+  if (hr__slurm_value(line, "NodeName")) return hr__slurm_read_node(import, line);
+  if (hr__slurm_value(line, "PartitionName")) return hr__slurm_read_partition(import, line);
   if (hr__slurm_value(line, "AutoDetect")) return HR_OK;
-  return read_parameters(import, line, error);
+  return read_parameters(import, line);
 }
 
 /* ---- Output of commands ----------------------------------------------------------------------------- */
 
 /* Reads a line of `scontrol show node|partition|reservation -o`. */
-static enum hr_status read_shown(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
+static enum hr_status read_shown(void *self, struct hr__slurm_line *line, char *text) {
   hr__slurm_split_words(line, text);
-  if (hr__slurm_value(line, "ReservationName")) return hr__slurm_read_reservation(self, line, error);
-  if (hr__slurm_value(line, "NodeName")) return hr__slurm_read_node(self, line, error);
-  if (hr__slurm_value(line, "PartitionName")) return hr__slurm_read_partition(self, line, error);
+  if (hr__slurm_value(line, "ReservationName")) return hr__slurm_read_reservation(self, line);
+  if (hr__slurm_value(line, "NodeName")) return hr__slurm_read_node(self, line);
+  if (hr__slurm_value(line, "PartitionName")) return hr__slurm_read_partition(self, line);
   return HR_OK;
-}
-
-static enum hr_status read_dumped(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
-  return slurm_read_dump(self, line, text, error);
-}
-
-static enum hr_status read_qos_row(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
-  return slurm_read_qos(self, line, text, error);
 }
 
 /* Reads a line of `scontrol show config`: KEY = VALUE. Only BOOT_TIME is used, because slurm.conf contains the other
    values. BOOT_TIME is the time at which slurmctld started. Slurm computes priorities for the first time one second
    later. */
-static enum hr_status read_shown_config(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
+static enum hr_status read_shown_config(void *self, struct hr__slurm_line *line, char *text) {
   struct hr__slurm_import *import = self;
   if (strncmp(text, "BOOT_TIME", 9) != 0) return HR_OK;
   char *value = text + 9 + strspn(text + 9, " =");
   value[strcspn(value, " \r")] = '\0';
   int64_t start_s = hr__slurm_date(value);
-  if (start_s < 0) return hr__slurm_bad(line, "BOOT_TIME", value, "a date such as 2026-03-01T08:00:00", error);
+  if (start_s < 0) return hr__slurm_bad(line, "BOOT_TIME", value, "a date such as 2026-03-01T08:00:00");
   cJSON *priority = hr__slurm_object(import->section, "priority");
   cJSON_DeleteItemFromObject(priority, "calc_start_s");
   if (cJSON_AddNumberToObject(priority, "calc_start_s", (double)(start_s + 1))) return HR_OK;
-  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  return hr__slurm_no_memory(line);
 }
 
 /* ---- sinfo ------------------------------------------------------------------------------------------ */
@@ -761,8 +725,7 @@ struct sinfo {
   bool has_header;
 };
 
-static enum hr_status read_header(struct sinfo *sinfo, const struct hr__slurm_line *line, char *text,
-                                  struct hr_error *error) {
+static enum hr_status read_header(struct sinfo *sinfo, const struct hr__slurm_line *line, char *text) {
   static const char *const names[] = {"NODELIST", "PARTITION", "STATE", "GRES"};
   int number = 0;
   char *rest = text;
@@ -773,7 +736,7 @@ static enum hr_status read_header(struct sinfo *sinfo, const struct hr__slurm_li
   sinfo->has_header = true;
   if (sinfo->columns[NODE] >= 0 && sinfo->columns[GRES] >= 0) return HR_OK;
   return hr_fail(
-      error, HR_BAD_INPUT,
+      line->error, HR_BAD_INPUT,
       "%s:%u: the table has no column NODELIST or GRES; expected the output of sinfo -N -o '%%N %%P %%T %%G'",
       line->path, line->number);
 }
@@ -781,7 +744,7 @@ static enum hr_status read_header(struct sinfo *sinfo, const struct hr__slurm_li
 /* Appends a node to the list of nodes of a partition. If another file states the list, it is complete, and the node is
    not appended. In the output of sinfo, the name of the default partition ends with an asterisk. */
 static enum hr_status add_to_partition(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *name,
-                                       const char *node, struct hr_error *error) {
+                                       const char *node) {
   size_t length = strlen(name);
   bool is_default = length > 0 && name[length - 1] == '*';
   if (is_default) name[length - 1] = '\0';
@@ -793,39 +756,37 @@ static enum hr_status add_to_partition(struct hr__slurm_import *import, const st
   char *list = malloc(bytes);
   if (!partition || !list) {
     free(list);
-    return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+    return hr__slurm_no_memory(line);
   }
   snprintf(list, bytes, "%s%s%s", nodes ? nodes->valuestring : "", nodes ? "," : "", node);
-  cJSON_DeleteItemFromObject(partition, "nodes");
-  cJSON_AddStringToObject(partition, "nodes", list);
+  hr__slurm_set(partition, "nodes", cJSON_CreateString(list));
   free(list);
   return HR_OK;
 }
 
-static enum hr_status read_sinfo(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
+static enum hr_status read_sinfo(void *self, struct hr__slurm_line *line, char *text) {
   struct sinfo *sinfo = self;
   char *cells[N_COLUMNS] = {NULL}, *rest = text;
   int number = 0;
-  if (!sinfo->has_header) return read_header(sinfo, line, text, error);
+  if (!sinfo->has_header) return read_header(sinfo, line, text);
   for (char *cell; (cell = strtok_r(rest, " \t|", &rest)); number++)
     for (int c = 0; c < N_COLUMNS; c++)
       if (sinfo->columns[c] == number) cells[c] = cell;
   if (!cells[NODE] || !cells[GRES])
-    return hr_fail(error, HR_BAD_INPUT, "%s:%u: the row has %d columns, expected those of the header", line->path,
+    return hr_fail(line->error, HR_BAD_INPUT, "%s:%u: the row has %d columns, expected those of the header", line->path,
                    line->number, number);
-  enum hr_status status = hr__slurm_add_node(sinfo->import, line, cells[NODE], cells[GRES], cells[STATE], error);
+  enum hr_status status = hr__slurm_add_node(sinfo->import, line, cells[NODE], cells[GRES], cells[STATE]);
   if (status != HR_OK || !cells[PARTITION]) return status;
-  return add_to_partition(sinfo->import, line, cells[PARTITION], cells[NODE], error);
+  return add_to_partition(sinfo->import, line, cells[PARTITION], cells[NODE]);
 }
 
 /* ---- Kinds of files --------------------------------------------------------------------------------- */
 
 enum kind { CONF, SHOWN, SHOWN_CONFIG, DUMP, QOS_TABLE, SINFO, SACCT };
 
-static enum hr_status find_kind(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
+static enum hr_status find_kind(void *self, struct hr__slurm_line *line, char *text) {
   int *kind = self;
   (void)line;
-  (void)error;
   if (*kind >= 0) return HR_OK;
   bool is_shown = strncmp(text, "ReservationName=", 16) == 0 ||
                   (strncmp(text, "NodeName=", 9) == 0 && strstr(text, " CPUTot=")) ||
@@ -840,29 +801,29 @@ static enum hr_status find_kind(void *self, struct hr__slurm_line *line, char *t
   return HR_OK;
 }
 
-static enum hr_status read_file(struct hr__slurm_import *import, const char *path, struct hr_error *error) {
+static enum hr_status read_file(struct hr__slurm_import *import, const char *path) {
   struct sinfo sinfo = {.import = import};
   int kind = -1;
-  enum hr_status status = hr__slurm_text_read(path, find_kind, &kind, error);
+  enum hr_status status = hr__slurm_text_read(path, find_kind, &kind, import->error);
   if (status != HR_OK) return status;
   switch (kind) {
   case SHOWN:
-    return hr__slurm_text_read(path, read_shown, import, error);
+    return hr__slurm_text_read(path, read_shown, import, import->error);
   case SHOWN_CONFIG:
-    return hr__slurm_text_read(path, read_shown_config, import, error);
+    return hr__slurm_text_read(path, read_shown_config, import, import->error);
   case DUMP:
-    return hr__slurm_text_read(path, read_dumped, import, error);
+    return hr__slurm_text_read(path, read_dumped, import, import->error);
   case QOS_TABLE:
-    return hr__slurm_text_read(path, read_qos_row, import, error);
+    return hr__slurm_text_read(path, read_qos_row, import, import->error);
   case SINFO:
-    return hr__slurm_text_read(path, read_sinfo, &sinfo, error);
+    return hr__slurm_text_read(path, read_sinfo, &sinfo, import->error);
   case SACCT:
-    return hr_fail(error, HR_BAD_INPUT,
+    return hr_fail(import->error, HR_BAD_INPUT,
                    "%s:1: the file is output of sacct, which is a trace; give it to 'headroom run "
                    "--trace'",
                    path);
   default:
-    return hr__slurm_conf_read(path, read_conf_line, import, error);
+    return hr__slurm_conf_read(path, read_conf_line, import, import->error);
   }
 }
 
@@ -884,21 +845,21 @@ static void tidy(struct hr__slurm_import *import, cJSON *root) {
   if (!import->section->child) cJSON_DeleteItemFromObject(root, "slurm");
 }
 
-static enum hr_status finish(struct hr__slurm_import *import, const char *path, cJSON *root, struct hr_error *error) {
-  enum hr_status status = hr__slurm_finish_nodes(import, error);
+static enum hr_status finish(struct hr__slurm_import *import, const char *path, cJSON *root) {
+  enum hr_status status = hr__slurm_finish_nodes(import);
   if (status != HR_OK) return status;
   if (cJSON_GetArraySize(import->pools) == 0)
-    return hr_fail(error, HR_BAD_INPUT, "%s: no node has GPUs; expected lines such as NodeName=n[1-8] Gres=gpu:a100:8",
-                   path);
-  status = hr__slurm_finish_partitions(import, error);
-  if (status == HR_OK) status = slurm_finish_accounts(import, error);
+    return hr_fail(import->error, HR_BAD_INPUT,
+                   "%s: no node has GPUs; expected lines such as NodeName=n[1-8] Gres=gpu:a100:8", path);
+  status = hr__slurm_finish_partitions(import);
+  if (status == HR_OK) status = slurm_finish_accounts(import);
   tidy(import, root);
   return status;
 }
 
 enum hr_status hr__import_slurm(const char *const *files, size_t n_files, cJSON *root, struct hr_notes *notes,
                                 struct hr_error *error) {
-  struct hr__slurm_import import = {.notes = notes, .first_start_s = INT64_MAX};
+  struct hr__slurm_import import = {.notes = notes, .error = error, .first_start_s = INT64_MAX};
   enum hr_status status = hr_catalog_load(NULL, &import.catalog, error);
   if (status != HR_OK) return status;
   cJSON *cluster = cJSON_AddObjectToObject(root, "cluster");
@@ -907,8 +868,8 @@ enum hr_status hr__import_slurm(const char *const *files, size_t n_files, cJSON 
   import.section = cJSON_AddObjectToObject(root, "slurm");
   if (!cJSON_AddStringToObject(import.policy, "name", "slurm") || !import.section)
     status = hr_fail(error, HR_NO_MEMORY, "import: out of memory");
-  for (size_t i = 0; i < n_files && status == HR_OK; i++) status = read_file(&import, files[i], error);
-  if (status == HR_OK) status = finish(&import, files[0], root, error);
+  for (size_t i = 0; i < n_files && status == HR_OK; i++) status = read_file(&import, files[i]);
+  if (status == HR_OK) status = finish(&import, files[0], root);
   cJSON_Delete(import.default_partition);
   cJSON_Delete(import.default_qos);
   cJSON_Delete(import.default_node);

@@ -57,21 +57,21 @@ static bool take_pair(char **at, char **key, char **value) {
   return true;
 }
 
-static enum hr_status split_line(struct hr__slurm_line *line, char *text, struct hr_error *error) {
+static enum hr_status split_line(struct hr__slurm_line *line, char *text) {
   line->n_pairs = 0;
   for (char *at = text + strspn(text, " \t"); *at; at += strspn(at, " \t")) {
     char found[60];
     snprintf(found, sizeof found, "%.50s", at);
     if (strncasecmp(at, "Include", 7) == 0 && (at[7] == ' ' || at[7] == '\t'))
-      return hr_fail(error, HR_BAD_INPUT,
+      return hr_fail(line->error, HR_BAD_INPUT,
                      "%s:%u: 'Include' is not followed; remove the line, and add "
                      "the included file to the command",
                      line->path, line->number);
     if (line->n_pairs == MAX_PAIRS)
-      return hr_fail(error, HR_BAD_INPUT, "%s:%u: more than %d parameters in a line", line->path, line->number,
+      return hr_fail(line->error, HR_BAD_INPUT, "%s:%u: more than %d parameters in a line", line->path, line->number,
                      MAX_PAIRS);
     if (!take_pair(&at, &line->pairs[line->n_pairs].key, &line->pairs[line->n_pairs].value))
-      return hr_fail(error, HR_BAD_INPUT, "%s:%u: found '%s', expected PARAMETER=VALUE", line->path, line->number,
+      return hr_fail(line->error, HR_BAD_INPUT, "%s:%u: found '%s', expected PARAMETER=VALUE", line->path, line->number,
                      found);
     line->n_pairs++;
   }
@@ -111,13 +111,13 @@ enum hr_status hr__slurm_text_read(const char *path, hr__slurm_visit_text *visit
   if (hr__is_compressed(magic, fread(magic, 1, sizeof magic, file)))
     status = hr_fail(error, HR_BAD_INPUT, "%s: is compressed; expected a plain text file", path);
   rewind(file);
-  struct hr__slurm_line line = {.path = path};
+  struct hr__slurm_line line = {.path = path, .error = error};
   bool too_long = false;
   for (unsigned read = 0, first = 1; status == HR_OK && read_line(file, text, &read, &too_long); first = read + 1) {
     line.number = first;
     if (too_long) status = hr_fail(error, HR_BAD_INPUT, "%s:%u: the line is longer than 64 KiB", path, first);
     const char *begin = text + strspn(text, " \t");
-    if (status == HR_OK && *begin && *begin != '#') status = visit(self, &line, text, error);
+    if (status == HR_OK && *begin && *begin != '#') status = visit(self, &line, text);
   }
   free(text);
   fclose(file);
@@ -130,11 +130,11 @@ struct pairs {
   void *self;
 };
 
-static enum hr_status visit_pairs(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
+static enum hr_status visit_pairs(void *self, struct hr__slurm_line *line, char *text) {
   const struct pairs *pairs = self;
   cut_comment(text);
-  enum hr_status status = split_line(line, text, error);
-  return status == HR_OK && line->n_pairs ? pairs->visit(pairs->self, line, error) : status;
+  enum hr_status status = split_line(line, text);
+  return status == HR_OK && line->n_pairs ? pairs->visit(pairs->self, line) : status;
 }
 
 enum hr_status hr__slurm_conf_read(const char *path, hr__slurm_visit *visit, void *self, struct hr_error *error) {
@@ -240,27 +240,32 @@ bool hr__slurm_each_host(const char *list, hr__slurm_visit_host *visit, void *se
 enum { MAX_VALUE = 4000 };
 
 enum hr_status hr__slurm_note(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                              struct hr_error *error, const char *format, ...) {
+                              const char *format, ...) {
   char text[500];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  if (hr_notes_add(import->notes, "%s:%u: %s", line->path, line->number, text) == HR_OK) return HR_OK;
-  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  enum hr_status status = line ? hr_notes_add(import->notes, "%s:%u: %s", line->path, line->number, text)
+                               : hr_notes_add(import->notes, "%s", text);
+  if (status == HR_OK) return HR_OK;
+  return hr_fail(import->error, HR_NO_MEMORY, "%s: out of memory", line ? line->path : "import");
 }
 
 enum hr_status hr__slurm_bad(const struct hr__slurm_line *line, const char *key, const char *value,
-                             const char *expected, struct hr_error *error) {
-  return hr_fail(error, HR_BAD_INPUT, "%s:%u: %s is '%.60s', expected %s", line->path, line->number, key, value,
+                             const char *expected) {
+  return hr_fail(line->error, HR_BAD_INPUT, "%s:%u: %s is '%.60s', expected %s", line->path, line->number, key, value,
                  expected);
+}
+
+bool hr__slurm_is_listed(const char *const *list, const char *word) {
+  while (*list && strcasecmp(*list, word) != 0) list++;
+  return *list != NULL;
 }
 
 bool hr__slurm_is_unset(const char *value) {
   static const char *const words[] = {"", "NONE", "UNLIMITED", "INFINITE", "(null)", "N/A", "-1", NULL};
-  for (size_t i = 0; words[i]; i++)
-    if (strcasecmp(value, words[i]) == 0) return true;
-  return false;
+  return hr__slurm_is_listed(words, value);
 }
 
 /* Reads up to 3 numbers that are separated by colons. Returns their count; 0 if the text is not valid. */
@@ -313,7 +318,7 @@ int64_t hr__slurm_date(const char *text) {
 
 /* ---- Members of the scenario ------------------------------------------------------------------------ */
 
-static cJSON *replace(cJSON *object, const char *name, cJSON *item) {
+cJSON *hr__slurm_set(cJSON *object, const char *name, cJSON *item) {
   cJSON_DeleteItemFromObject(object, name);
   cJSON_AddItemToObject(object, name, item);
   return item;
@@ -330,55 +335,54 @@ cJSON *hr__slurm_object(cJSON *object, const char *name) {
 }
 
 static enum hr_status add_number(const struct hr__slurm_line *line, cJSON *object, const struct hr__slurm_rule *rule,
-                                 const char *value, struct hr_error *error) {
+                                 const char *value) {
   char *end;
   double number = strtod(value, &end);
   bool valid = end != value && *end == '\0' && number >= 0 && number <= 1e15;
   if (valid && rule->notation == HR__SLURM_WHOLE) valid = number == (double)(int64_t)number;
   if (!valid)
     return hr__slurm_bad(line, rule->key, value,
-                         rule->notation == HR__SLURM_WHOLE ? "a whole number of at least 0" : "a number of at least 0",
-                         error);
-  replace(object, rule->member, cJSON_CreateNumber(number));
+                         rule->notation == HR__SLURM_WHOLE ? "a whole number of at least 0" : "a number of at least 0");
+  hr__slurm_set(object, rule->member, cJSON_CreateNumber(number));
   return HR_OK;
 }
 
 static enum hr_status add_time(const struct hr__slurm_line *line, cJSON *object, const struct hr__slurm_rule *rule,
-                               const char *value, struct hr_error *error) {
+                               const char *value) {
   bool in_minutes = rule->notation == HR__SLURM_MINUTES || rule->notation == HR__SLURM_OVER_TIME;
   int64_t seconds = hr__slurm_is_unset(value) ? HR_SLURM_OVER_TIME_UNLIMITED_US / HR_SECOND_US
                                               : hr__slurm_seconds(value, in_minutes ? 60 : 1);
-  if (seconds < 0) return hr__slurm_bad(line, rule->key, value, "a time such as 30, 12:00:00 or 1-12:00:00", error);
-  replace(object, rule->member, cJSON_CreateNumber((double)seconds));
+  if (seconds < 0) return hr__slurm_bad(line, rule->key, value, "a time such as 30, 12:00:00 or 1-12:00:00");
+  hr__slurm_set(object, rule->member, cJSON_CreateNumber((double)seconds));
   return HR_OK;
 }
 
 static enum hr_status add_yes_no(const struct hr__slurm_line *line, cJSON *object, const struct hr__slurm_rule *rule,
-                                 const char *value, struct hr_error *error) {
+                                 const char *value) {
   bool yes = strcasecmp(value, "YES") == 0 || strcasecmp(value, "TRUE") == 0 || strcmp(value, "1") == 0;
   bool no = strcasecmp(value, "NO") == 0 || strcasecmp(value, "FALSE") == 0 || strcmp(value, "0") == 0;
-  if (!yes && !no) return hr__slurm_bad(line, rule->key, value, "YES or NO", error);
-  replace(object, rule->member, cJSON_CreateBool(yes));
+  if (!yes && !no) return hr__slurm_bad(line, rule->key, value, "YES or NO");
+  hr__slurm_set(object, rule->member, cJSON_CreateBool(yes));
   return HR_OK;
 }
 
 /* Adds one of the words of the rule. For any other word, adds a note and does not set the member. */
 static enum hr_status add_word(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
-                               const struct hr__slurm_rule *rule, const char *value, struct hr_error *error) {
+                               const struct hr__slurm_rule *rule, const char *value) {
   for (size_t i = 0; rule->words[i]; i++) {
     if (strcasecmp(value, rule->words[i]) != 0) continue;
-    replace(object, rule->member, cJSON_CreateString(rule->words[i]));
+    hr__slurm_set(object, rule->member, cJSON_CreateString(rule->words[i]));
     return HR_OK;
   }
-  return hr__slurm_note(import, line, error, "%s=%.60s is not modelled: it has no effect", rule->key, value);
+  return hr__slurm_note(import, line, "%s=%.60s is not modelled: it has no effect", rule->key, value);
 }
 
 /* Adds a list of names. If the rule has words, the names are flags; for flags that are not among the words, adds a
  * note.
  */
 static enum hr_status add_names(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
-                                const struct hr__slurm_rule *rule, char *list, struct hr_error *error) {
-  cJSON *names = replace(object, rule->member, cJSON_CreateArray());
+                                const struct hr__slurm_rule *rule, char *list) {
+  cJSON *names = hr__slurm_set(object, rule->member, cJSON_CreateArray());
   char *rest = list;
   for (char *name; (name = strtok_r(rest, ",", &rest));) {
     const char *word = name;
@@ -386,8 +390,7 @@ static enum hr_status add_names(const struct hr__slurm_import *import, const str
     for (size_t i = 0; rule->words && (word = rule->words[i]) && strcasecmp(word, name) != 0;) i++;
     if (word) cJSON_AddItemToArray(names, cJSON_CreateString(word));
     enum hr_status status =
-        word ? HR_OK
-             : hr__slurm_note(import, line, error, "%s: '%.60s' is not modelled: it has no effect", rule->key, name);
+        word ? HR_OK : hr__slurm_note(import, line, "%s: '%.60s' is not modelled: it has no effect", rule->key, name);
     if (status != HR_OK) return status;
   }
   return HR_OK;
@@ -413,32 +416,29 @@ static bool read_memory(const char *value, bool is_weight, double *gib) {
 }
 
 static enum hr_status add_resource(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                   cJSON *object, const struct hr__slurm_rule *rule, char *item,
-                                   struct hr_error *error) {
+                                   cJSON *object, const struct hr__slurm_rule *rule, char *item) {
   char *value = strchr(item, '='), *end = NULL;
-  if (!value) return hr__slurm_bad(line, rule->key, item, "resources such as cpu=64,gres/gpu=8", error);
+  if (!value) return hr__slurm_bad(line, rule->key, item, "resources such as cpu=64,gres/gpu=8");
   *value++ = '\0';
   for (size_t i = 0; i < sizeof resources / sizeof *resources; i++) {
     if (strcasecmp(item, resources[i].name) != 0) continue;
     bool is_memory = i == 2 && rule->notation != HR__SLURM_SHARES, is_limit = rule->notation == HR__SLURM_TRES;
     double number = is_memory ? 0 : strtod(value, &end);
     bool valid = is_memory ? read_memory(value, !is_limit, &number) : end != value && *end == '\0' && number >= 0;
-    if (!valid) return hr__slurm_bad(line, rule->key, value, "an amount of the resource", error);
-    replace(object, resources[i].member, cJSON_CreateNumber(is_limit ? (double)(int64_t)number : number));
+    if (!valid) return hr__slurm_bad(line, rule->key, value, "an amount of the resource");
+    hr__slurm_set(object, resources[i].member, cJSON_CreateNumber(is_limit ? (double)(int64_t)number : number));
     return HR_OK;
   }
-  return hr__slurm_note(import, line, error, "%s: the resource '%.60s' is not modelled: it is not counted", rule->key,
-                        item);
+  return hr__slurm_note(import, line, "%s: the resource '%.60s' is not modelled: it is not counted", rule->key, item);
 }
 
 static enum hr_status add_resources(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                    cJSON *object, const struct hr__slurm_rule *rule, char *list,
-                                    struct hr_error *error) {
-  cJSON *part = replace(object, rule->member, cJSON_CreateObject());
+                                    cJSON *object, const struct hr__slurm_rule *rule, char *list) {
+  cJSON *part = hr__slurm_set(object, rule->member, cJSON_CreateObject());
   enum hr_status status = HR_OK;
   char *rest = list;
   for (char *item; status == HR_OK && (item = strtok_r(rest, ",", &rest));)
-    status = add_resource(import, line, part, rule, item, error);
+    status = add_resource(import, line, part, rule, item);
   if (status == HR_OK && !part->child) cJSON_DeleteItemFromObject(object, rule->member);
   return status;
 }
@@ -446,30 +446,30 @@ static enum hr_status add_resources(const struct hr__slurm_import *import, const
 /* ---- Rules ------------------------------------------------------------------------------------------ */
 
 enum hr_status hr__slurm_add(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
-                             const struct hr__slurm_rule *rule, const char *value, struct hr_error *error) {
+                             const struct hr__slurm_rule *rule, const char *value) {
   char copy[MAX_VALUE];
   bool is_unlimited = strcasecmp(value, "UNLIMITED") == 0 || strcasecmp(value, "INFINITE") == 0;
   if (hr__slurm_is_unset(value) && (rule->notation != HR__SLURM_OVER_TIME || !is_unlimited)) return HR_OK;
   if (snprintf(copy, sizeof copy, "%s", value) >= (int)sizeof copy)
-    return hr__slurm_bad(line, rule->key, value, "a shorter value", error);
+    return hr__slurm_bad(line, rule->key, value, "a shorter value");
   switch (rule->notation) {
   case HR__SLURM_NUMBER:
   case HR__SLURM_WHOLE:
-    return add_number(line, object, rule, value, error);
+    return add_number(line, object, rule, value);
   case HR__SLURM_SECONDS:
   case HR__SLURM_MINUTES:
   case HR__SLURM_OVER_TIME:
-    return add_time(line, object, rule, value, error);
+    return add_time(line, object, rule, value);
   case HR__SLURM_YES_NO:
-    return add_yes_no(line, object, rule, value, error);
+    return add_yes_no(line, object, rule, value);
   case HR__SLURM_TEXT:
-    replace(object, rule->member, cJSON_CreateString(value));
+    hr__slurm_set(object, rule->member, cJSON_CreateString(value));
     return HR_OK;
   case HR__SLURM_WORD:
-    return add_word(import, line, object, rule, value, error);
+    return add_word(import, line, object, rule, value);
   case HR__SLURM_NAMES:
-    return strcasecmp(value, "ALL") == 0 ? HR_OK : add_names(import, line, object, rule, copy, error);
+    return strcasecmp(value, "ALL") == 0 ? HR_OK : add_names(import, line, object, rule, copy);
   default:
-    return add_resources(import, line, object, rule, copy, error);
+    return add_resources(import, line, object, rule, copy);
   }
 }

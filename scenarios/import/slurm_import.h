@@ -24,21 +24,21 @@
 /* A line, with its pairs. */
 struct hr__slurm_line {
   const char *path;
-  unsigned number; /* of its first line in the file, from 1 */
+  struct hr_error *error; /* receives errors about the line */
+  unsigned number;        /* of its first line in the file, from 1 */
   struct {
     char *key, *value;
   } pairs[64];
   unsigned n_pairs;
 };
 
-typedef enum hr_status hr__slurm_visit(void *self, const struct hr__slurm_line *line, struct hr_error *error);
+typedef enum hr_status hr__slurm_visit(void *self, const struct hr__slurm_line *line);
 /* Calls `visit`, with `self` as its first argument, for each line with pairs. Stops at the first call that does not
    return HR_OK, and returns its status. Returns HR_BAD_INPUT for a line that is not a list of pairs, has more than 64
    pairs or contains `Include`, and in the cases in which hr__slurm_text_read returns it. */
 enum hr_status hr__slurm_conf_read(const char *path, hr__slurm_visit *visit, void *self, struct hr_error *error);
 
-typedef enum hr_status hr__slurm_visit_text(void *self, struct hr__slurm_line *line, char *text,
-                                            struct hr_error *error);
+typedef enum hr_status hr__slurm_visit_text(void *self, struct hr__slurm_line *line, char *text);
 /* Calls `visit` for each line that is neither empty nor a comment. `text` is the text of the line, which `visit` may
    change. Stops at the first call that does not return HR_OK, and returns its status. Returns HR_BAD_INPUT if the file
    cannot be read, is not a regular file, is compressed, or has a line longer than 64 KiB. */
@@ -82,6 +82,7 @@ struct hr__slurm_hosts {
 struct hr__slurm_import {
   cJSON *pools, *policy, *section; /* `section` is the section `slurm` of the scenario */
   struct hr_notes *notes;
+  struct hr_error *error;
   struct hr_catalog *catalog;
   cJSON *default_node;            /* values of NodeName=DEFAULT by key; NULL: none */
   cJSON *node_sets, *features;    /* node sets: {NAME: {KEY: VALUE}}; {FEATURE: list of hosts}; NULL: none */
@@ -102,13 +103,22 @@ struct hr__slurm_import {
 
 /* ---- Values (slurm_conf.c) ---- */
 
-/* Adds a note that begins with the place of the line. Returns HR_OK, or HR_NO_MEMORY if memory is exhausted. */
+/* Adds a note that begins with the place of the line; `line` NULL: without a place. Returns HR_OK, or HR_NO_MEMORY if
+   memory is exhausted. */
 enum hr_status hr__slurm_note(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                              struct hr_error *error, const char *format, ...) HR_PRINTF(4, 5);
+                              const char *format, ...) HR_PRINTF(3, 4);
+
+/* Reports that memory is exhausted, and returns HR_NO_MEMORY. */
+static inline enum hr_status hr__slurm_no_memory(const struct hr__slurm_line *line) {
+  return hr_fail(line->error, HR_NO_MEMORY, "%s: out of memory", line->path);
+}
 
 /* Reports the error "KEY is 'VALUE', expected EXPECTED" with the place of the line, and returns HR_BAD_INPUT. */
 enum hr_status hr__slurm_bad(const struct hr__slurm_line *line, const char *key, const char *value,
-                             const char *expected, struct hr_error *error);
+                             const char *expected);
+
+/* Returns whether a word is in a list, in any case. The list ends with NULL. */
+bool hr__slurm_is_listed(const char *const *list, const char *word);
 
 /* Returns whether a value means "not set" or "not limited": "", NONE, UNLIMITED, INFINITE, (null), N/A or -1. */
 bool hr__slurm_is_unset(const char *value);
@@ -148,7 +158,10 @@ struct hr__slurm_rule {
    hr__slurm_is_unset), adds nothing. For words, flags and resources that are not modelled, adds a note. Returns
    HR_BAD_INPUT if the value is not valid. */
 enum hr_status hr__slurm_add(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
-                             const struct hr__slurm_rule *rule, const char *value, struct hr_error *error);
+                             const struct hr__slurm_rule *rule, const char *value);
+
+/* Sets a member of an object, and returns it. An existing member is replaced. */
+cJSON *hr__slurm_set(cJSON *object, const char *name, cJSON *item);
 
 /* Return the list or the object that is the member `name` of an object. Add the member if it is missing; NULL: memory
    is exhausted. */
@@ -159,35 +172,31 @@ cJSON *hr__slurm_object(cJSON *object, const char *name);
 
 /* Reads a line with NodeName of slurm.conf or of `scontrol show node -o`. The nodes are stored until
    hr__slurm_finish_nodes. */
-enum hr_status hr__slurm_read_node(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                   struct hr_error *error);
+enum hr_status hr__slurm_read_node(struct hr__slurm_import *import, const struct hr__slurm_line *line);
 
 /* Reads a line with NodeSet of slurm.conf. */
-enum hr_status hr__slurm_read_node_set(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                       struct hr_error *error);
+enum hr_status hr__slurm_read_node_set(struct hr__slurm_import *import, const struct hr__slurm_line *line);
 
 /* Adds the nodes of all lines to pools: first the lines of slurm.conf, then the output of commands, each sorted by
    weight. Must be called after all files were read. */
-enum hr_status hr__slurm_finish_nodes(struct hr__slurm_import *import, struct hr_error *error);
+enum hr_status hr__slurm_finish_nodes(struct hr__slurm_import *import);
 
 /* Stores one node of `scontrol show node` or `sinfo` until hr__slurm_finish_nodes. `gres`: its generic resources, such
    as "gpu:a100:8". `state`: its state; NULL: unknown. */
 enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *name,
-                                  const char *gres, const char *state, struct hr_error *error);
+                                  const char *gres, const char *state);
 
 /* ---- Partitions and reservations (slurm_nodes.c) ---- */
 
 /* Reads a line with PartitionName of slurm.conf or of `scontrol show partition -o`. Its nodes may be in a later file,
    so the member `nodes` remains a list of hosts until hr__slurm_finish_partitions. The values of PartitionName=DEFAULT
    apply to partitions that are added later. */
-enum hr_status hr__slurm_read_partition(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                        struct hr_error *error);
+enum hr_status hr__slurm_read_partition(struct hr__slurm_import *import, const struct hr__slurm_line *line);
 /* Reads a line of `scontrol show reservation -o`. Its member `nodes` also remains a list of hosts. */
-enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                          struct hr_error *error);
+enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const struct hr__slurm_line *line);
 /* Replaces the lists of hosts of all partitions and reservations by ranges of pools. Removes partitions and
    reservations without GPUs, with a note. Makes the starts of all reservations relative to the earliest of them. */
-enum hr_status hr__slurm_finish_partitions(struct hr__slurm_import *import, struct hr_error *error);
+enum hr_status hr__slurm_finish_partitions(struct hr__slurm_import *import);
 
 /* Returns the partition with a name. If it is unknown, adds it with the values of PartitionName=DEFAULT. NULL: memory
    is exhausted. */

@@ -12,6 +12,7 @@
  */
 
 #include "base/containers.h"
+#include "scenarios/import/import.h"
 #include "scenarios/import/slurm_import.h"
 
 #include <ctype.h>
@@ -56,64 +57,48 @@ static bool read_gres(const char *gres, struct hr__slurm_hosts *node) {
   return node->gpus > 0;
 }
 
-/* Returns the GPU type of the catalogue that a name in Slurm means; NULL: none. If the name means several types,
-   returns the type with the most memory and sets `*several`. */
-static const struct hr_gpu_type *find_gpu(const struct hr__slurm_import *import, const char *name, bool *several) {
-  const struct hr_gpu_type *found = NULL;
-  *several = false;
-  for (size_t i = 0; i < import->catalog->n_gpus; i++) {
-    const struct hr_gpu_type *gpu = &import->catalog->gpus[i];
-    if (!hr_catalog_gpu_means(import->catalog, name, gpu->name)) continue;
-    *several |= found != NULL;
-    if (!found || gpu->mem_gb > found->mem_gb) found = gpu;
-  }
-  return found;
-}
-
 /* ---- Pools ------------------------------------------------------------------------------------------ */
 
 /* If the GPUs of new nodes have shares, adds a note on how they are modelled and how the shares of jobs are read. Fails
    if the GPUs of a node cannot have equal numbers of shares. */
 static enum hr_status note_shares(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                  const struct hr__slurm_hosts *node, struct hr_error *error) {
+                                  const struct hr__slurm_hosts *node) {
   const unsigned long of_node = node->shards ? node->shards : node->mps, of_gpu = of_node / node->gpus;
   char text[80];
   if (of_node == 0) return HR_OK;
   snprintf(text, sizeof text, "gpu:%lu,%s:%lu", node->gpus, node->shards ? "shard" : "mps", of_node);
-  if (of_node % node->gpus) return hr__slurm_bad(line, "Gres", text, "the same number for each GPU of a node", error);
+  if (of_node % node->gpus) return hr__slurm_bad(line, "Gres", text, "the same number for each GPU of a node");
   if (node->shards && node->mps) {
     const enum hr_status status =
-        hr__slurm_note(import, line, error, "'mps' is not modelled beside 'shard': no job waits for it");
+        hr__slurm_note(import, line, "'mps' is not modelled beside 'shard': no job waits for it");
     if (status != HR_OK) return status;
   }
   return hr__slurm_note(
-      import, line, error,
+      import, line,
       "each GPU has %lu shares. It is assumed that the number of its shares does not change the speed of a job. Read "
       "traces with --format sacct:%s=%lu; in CSV, 'gpu_milli' has thousandths of a GPU",
       of_gpu, node->shards ? "shards" : "mps", of_gpu);
 }
 
 static enum hr_status add_pool(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                               const struct hr__slurm_hosts *node, struct hr_error *error) {
+                               const struct hr__slurm_hosts *node) {
   const char *name = node->hosts, *type = node->type;
   bool several;
-  const struct hr_gpu_type *gpu = find_gpu(import, type[0] ? type : "gpu", &several);
+  const struct hr_gpu_type *gpu = hr__gpu_of_name(import->catalog, type[0] ? type : "gpu", &several);
   cJSON *pool = cJSON_CreateObject();
   cJSON_AddStringToObject(pool, "name", name);
   cJSON_AddStringToObject(pool, "gpu", gpu ? gpu->name : type[0] ? type : "gpu");
   cJSON_AddNumberToObject(pool, "nodes", 0);
   cJSON_AddNumberToObject(pool, "gpus_per_node", (double)node->gpus);
   if (node->shards + node->mps) cJSON_AddStringToObject(pool, "sharing", "fraction");
-  if (!pool || !cJSON_AddItemToArray(import->pools, pool))
-    return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
-  const enum hr_status status = note_shares(import, line, node, error);
+  if (!pool || !cJSON_AddItemToArray(import->pools, pool)) return hr__slurm_no_memory(line);
+  const enum hr_status status = note_shares(import, line, node);
   if (status != HR_OK) return status;
   if (several && gpu)
-    return hr__slurm_note(import, line, error, "'%s' may be several GPU types; %s is assumed, see the pool's 'gpu'",
-                          type, gpu->name);
+    return hr__slurm_note(import, line, "'%s' may be several GPU types; %s is assumed, see the pool's 'gpu'", type,
+                          gpu->name);
   if (!gpu && type[0])
-    return hr__slurm_note(import, line, error, "the catalogue has no GPU type '%.50s'; prices and speeds are unknown",
-                          type);
+    return hr__slurm_note(import, line, "the catalogue has no GPU type '%.50s'; prices and speeds are unknown", type);
   return HR_OK;
 }
 
@@ -145,15 +130,13 @@ static bool add_host(void *self, const char *name, size_t length) {
 }
 
 /* Adds the hosts of a list to the last pool. Fails if one of them was added before. */
-static enum hr_status add_hosts(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *hosts,
-                                struct hr_error *error) {
+static enum hr_status add_hosts(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *hosts) {
   struct adding adding = {.import = import};
   cJSON *pool = last_pool(import, &adding.pool), *nodes = cJSON_GetObjectItemCaseSensitive(pool, "nodes");
   adding.count = (uint32_t)nodes->valuedouble;
-  if (!hr__slurm_each_host(hosts, add_host, &adding))
-    return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  if (!hr__slurm_each_host(hosts, add_host, &adding)) return hr__slurm_no_memory(line);
   if (adding.is_known)
-    return hr_fail(error, HR_BAD_INPUT, "%s:%u: NodeName is '%.60s', expected nodes that are not listed before",
+    return hr_fail(line->error, HR_BAD_INPUT, "%s:%u: NodeName is '%.60s', expected nodes that are not listed before",
                    line->path, line->number, hosts);
   cJSON_SetNumberValue(nodes, adding.count);
   return HR_OK;
@@ -195,11 +178,11 @@ static void rename_pool(cJSON *pool, const char *hosts) {
 /* Adds the hosts of an entry, which have the same GPUs. They join the last pool if its nodes have the same GPUs, too,
    because a job can only use nodes of one pool. */
 static enum hr_status add_alike(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                const struct hr__slurm_hosts *node, struct hr_error *error) {
+                                const struct hr__slurm_hosts *node) {
   uint32_t number;
   cJSON *pool = last_pool(import, &number);
   bool continues = continues_pool(pool, node);
-  enum hr_status status = continues ? HR_OK : add_pool(import, line, node, error);
+  enum hr_status status = continues ? HR_OK : add_pool(import, line, node);
   if (status != HR_OK) return status;
   pool = last_pool(import, &number);
   if (!continues) {
@@ -208,7 +191,7 @@ static enum hr_status add_alike(struct hr__slurm_import *import, const struct hr
     cJSON_AddStringToObject(pool, "type of Slurm", kind);
     cJSON_AddStringToObject(pool, "first nodes", node->hosts);
   }
-  status = add_hosts(import, line, node->hosts, error);
+  status = add_hosts(import, line, node->hosts);
   if (status == HR_OK && continues) rename_pool(pool, node->hosts);
   return status;
 }
@@ -238,11 +221,11 @@ static double count_cpus(const struct hr__slurm_import *import, const struct hr_
 
 /* Stores the nodes of a line until all files have been read. */
 static enum hr_status keep_hosts(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *names,
-                                 const struct hr__slurm_hosts *described, struct hr_error *error) {
+                                 const struct hr__slurm_hosts *described) {
   char *copy = strdup(names);
   if (!copy || !HR__ARRAY_HAS_ROOM(import->lines, import->n_lines, import->lines_capacity)) {
     free(copy);
-    return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+    return hr__slurm_no_memory(line);
   }
   struct hr__slurm_hosts *hosts = &import->lines[import->n_lines];
   *hosts = *described;
@@ -261,51 +244,48 @@ static bool is_away(const char *state) {
          strstr(state, "drain") || strchr(state, '*');
 }
 
-static enum hr_status bad_gpus(const struct hr__slurm_line *line, unsigned long gpus, struct hr_error *error) {
-  return hr_fail(error, HR_BAD_INPUT, "%s:%u: Gres has %lu GPUs, expected at most %d", line->path, line->number, gpus,
-                 MAX_GPUS_PER_NODE);
+static enum hr_status bad_gpus(const struct hr__slurm_line *line, unsigned long gpus) {
+  return hr_fail(line->error, HR_BAD_INPUT, "%s:%u: Gres has %lu GPUs, expected at most %d", line->path, line->number,
+                 gpus, MAX_GPUS_PER_NODE);
 }
 
 /* Reads the hosts of a line of slurm.conf. Hosts that are not available (down, drained, failing, planned) or have no
    GPUs are left out, with a note. */
-static enum hr_status read_hosts(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *hosts,
-                                 struct hr_error *error) {
+static enum hr_status read_hosts(struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                 const char *hosts) {
   const char *gres = node_value(import, line, "Gres"), *state = node_value(import, line, "State");
   const char *weight = node_value(import, line, "Weight");
   struct hr__slurm_hosts kept = {.weight = weight ? strtod(weight, NULL) : 1, .cpus = count_cpus(import, line)};
   if (weight && (!*weight || weight[strspn(weight, "0123456789")]))
-    return hr__slurm_bad(line, "Weight", weight, "a whole number of at least 0", error);
-  if (hr__slurm_hosts(hosts) == 0)
-    return hr__slurm_bad(line, "NodeName", hosts, "a list of hosts such as n[1-8]", error);
+    return hr__slurm_bad(line, "Weight", weight, "a whole number of at least 0");
+  if (hr__slurm_hosts(hosts) == 0) return hr__slurm_bad(line, "NodeName", hosts, "a list of hosts such as n[1-8]");
   if (state && is_away(state))
-    return hr__slurm_note(import, line, error, "nodes '%.60s' are left out: State=%s", hosts, state);
+    return hr__slurm_note(import, line, "nodes '%.60s' are left out: State=%s", hosts, state);
   if (!read_gres(gres ? gres : "", &kept))
-    return hr__slurm_note(import, line, error, "nodes '%.60s' are left out: they have no GPUs", hosts);
-  if (kept.gpus > MAX_GPUS_PER_NODE) return bad_gpus(line, kept.gpus, error);
-  return keep_hosts(import, line, hosts, &kept, error);
+    return hr__slurm_note(import, line, "nodes '%.60s' are left out: they have no GPUs", hosts);
+  if (kept.gpus > MAX_GPUS_PER_NODE) return bad_gpus(line, kept.gpus);
+  return keep_hosts(import, line, hosts, &kept);
 }
 
 /* ---- Nodes one by one ------------------------------------------------------------------------------- */
 
 enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *name,
-                                  const char *gres, const char *state, struct hr_error *error) {
+                                  const char *gres, const char *state) {
   const char *weight = hr__slurm_value(line, "Weight"), *cpus = hr__slurm_value(line, "CPUTot");
   struct hr__slurm_hosts kept = {
       .is_shown = true, .weight = weight ? strtod(weight, NULL) : 1, .cpus = cpus ? strtod(cpus, NULL) : 0};
   if (state) snprintf(kept.state, sizeof kept.state, "%s", state);
   (void)read_gres(gres, &kept);
-  return keep_hosts(import, line, name, &kept, error);
+  return keep_hosts(import, line, name, &kept);
 }
 
 /* Reads a line with NodeName=DEFAULT. Its values apply to the lines after it. */
-static enum hr_status read_default(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                   struct hr_error *error) {
+static enum hr_status read_default(struct hr__slurm_import *import, const struct hr__slurm_line *line) {
   if (!import->default_node) import->default_node = cJSON_CreateObject();
   for (unsigned i = 0; i < line->n_pairs && import->default_node; i++) {
-    cJSON_DeleteItemFromObject(import->default_node, line->pairs[i].key);
-    cJSON_AddStringToObject(import->default_node, line->pairs[i].key, line->pairs[i].value);
+    hr__slurm_set(import->default_node, line->pairs[i].key, cJSON_CreateString(line->pairs[i].value));
   }
-  return import->default_node ? HR_OK : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  return import->default_node ? HR_OK : hr__slurm_no_memory(line);
 }
 
 /* ---- Node sets -------------------------------------------------------------------------------------- */
@@ -325,7 +305,7 @@ static char *append(char *list, const char *part, size_t length) {
 
 /* Appends the hosts of a line to the list of hosts of each of its features. */
 static enum hr_status add_features(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                   const char *hosts, struct hr_error *error) {
+                                   const char *hosts) {
   const char *features = node_value(import, line, "Features");
   if (!features) features = node_value(import, line, "Feature");
   if (!import->features) import->features = cJSON_CreateObject();
@@ -338,25 +318,24 @@ static enum hr_status add_features(struct hr__slurm_import *import, const struct
     cJSON_DeleteItemFromObjectCaseSensitive(import->features, name);
     bool done = list && cJSON_AddStringToObject(import->features, name, list);
     free(list);
-    if (!done) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+    if (!done) return hr__slurm_no_memory(line);
   }
   return HR_OK;
 }
 
-enum hr_status hr__slurm_read_node_set(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                       struct hr_error *error) {
+enum hr_status hr__slurm_read_node_set(struct hr__slurm_import *import, const struct hr__slurm_line *line) {
   const char *name = hr__slurm_value(line, "NodeSet"), *nodes = hr__slurm_value(line, "Nodes");
   const char *feature = hr__slurm_value(line, "Feature");
-  if (!nodes && !feature) return hr__slurm_bad(line, "NodeSet", name, "Nodes or Feature as well", error);
+  if (!nodes && !feature) return hr__slurm_bad(line, "NodeSet", name, "Nodes or Feature as well");
   if (nodes && strcasecmp(nodes, "ALL") != 0 && hr__slurm_hosts(nodes) == 0)
-    return hr__slurm_bad(line, "Nodes", nodes, "a list of hosts such as n[1-8]", error);
+    return hr__slurm_bad(line, "Nodes", nodes, "a list of hosts such as n[1-8]");
   if (!import->node_sets) import->node_sets = cJSON_CreateObject();
   cJSON *set = cJSON_CreateObject();
   if (nodes) cJSON_AddStringToObject(set, "nodes", nodes);
   if (feature) cJSON_AddStringToObject(set, "feature", feature);
   if (set && cJSON_AddItemToObject(import->node_sets, name, set)) return HR_OK;
   cJSON_Delete(set);
-  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  return hr__slurm_no_memory(line);
 }
 
 /* Returns a copy of a list of hosts in which the names of node sets are replaced by their hosts. The caller must free
@@ -384,14 +363,13 @@ static char *slurm_expand_sets(const struct hr__slurm_import *import, const char
 
 /* ---- Lines ------------------------------------------------------------------------------------------ */
 
-enum hr_status hr__slurm_read_node(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                   struct hr_error *error) {
+enum hr_status hr__slurm_read_node(struct hr__slurm_import *import, const struct hr__slurm_line *line) {
   const char *name = hr__slurm_value(line, "NodeName"), *gres = hr__slurm_value(line, "Gres");
   if (hr__slurm_value(line, "CPUTot"))
-    return hr__slurm_add_node(import, line, name, gres ? gres : "", hr__slurm_value(line, "State"), error);
-  if (strcasecmp(name, "DEFAULT") == 0) return read_default(import, line, error);
-  enum hr_status status = add_features(import, line, name, error);
-  return status == HR_OK ? read_hosts(import, line, name, error) : status;
+    return hr__slurm_add_node(import, line, name, gres ? gres : "", hr__slurm_value(line, "State"));
+  if (strcasecmp(name, "DEFAULT") == 0) return read_default(import, line);
+  enum hr_status status = add_features(import, line, name);
+  return status == HR_OK ? read_hosts(import, line, name) : status;
 }
 
 /* ---- Adding all nodes ------------------------------------------------------------------------------- */
@@ -408,41 +386,41 @@ static int compare_lines(const void *a, const void *b) {
 /* Adds a node of the output of a command if it was not added before. Nodes that are not available or have no GPUs are
    left out, with a note. */
 static enum hr_status add_shown(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                const struct hr__slurm_hosts *node, struct hr_error *error) {
+                                const struct hr__slurm_hosts *node) {
   bool is_known = hr__names_find(&import->names, node->hosts, strlen(node->hosts)) != HR_NONE;
   if (is_away(node->state))
-    return hr__slurm_note(import, line, error,
+    return hr__slurm_note(import, line,
                           is_known ? "node '%.60s' is %.30s; it stays in its pool"
                                    : "node '%.60s' is left out: it is %.30s",
                           node->hosts, node->state);
   if (is_known) return HR_OK;
-  if (!node->gpus) return hr__slurm_note(import, line, error, "node '%.60s' is left out: it has no GPUs", node->hosts);
-  if (node->gpus > MAX_GPUS_PER_NODE) return bad_gpus(line, node->gpus, error);
-  return add_alike(import, line, node, error);
+  if (!node->gpus) return hr__slurm_note(import, line, "node '%.60s' is left out: it has no GPUs", node->hosts);
+  if (node->gpus > MAX_GPUS_PER_NODE) return bad_gpus(line, node->gpus);
+  return add_alike(import, line, node);
 }
 
 /* If nodes have different weights, adds a note on how the model uses weights. The note has the place of the first line
    with a different weight. */
-static enum hr_status note_weights(const struct hr__slurm_import *import, struct hr_error *error) {
+static enum hr_status note_weights(const struct hr__slurm_import *import) {
   for (uint32_t i = 1; i < import->n_lines; i++) {
     const struct hr__slurm_hosts *hosts = &import->lines[i];
-    const struct hr__slurm_line line = {.path = hosts->path, .number = hosts->number};
+    const struct hr__slurm_line line = {.path = hosts->path, .error = import->error, .number = hosts->number};
     if (hosts->is_shown == import->lines[i - 1].is_shown && hosts->weight != import->lines[i - 1].weight)
-      return hr__slurm_note(import, &line, error,
+      return hr__slurm_note(import, &line,
                             "Weight only sorts the nodes. A job gets the shortest sequence of consecutive nodes with "
                             "enough free GPUs, whatever their weights");
   }
   return HR_OK;
 }
 
-enum hr_status hr__slurm_finish_nodes(struct hr__slurm_import *import, struct hr_error *error) {
+enum hr_status hr__slurm_finish_nodes(struct hr__slurm_import *import) {
   if (import->n_lines) qsort(import->lines, import->n_lines, sizeof *import->lines, compare_lines);
-  enum hr_status status = note_weights(import, error);
+  enum hr_status status = note_weights(import);
   for (uint32_t i = 0; i < import->n_lines && status == HR_OK; i++) {
     const struct hr__slurm_hosts *hosts = &import->lines[i];
-    const struct hr__slurm_line line = {.path = hosts->path, .number = hosts->number};
+    const struct hr__slurm_line line = {.path = hosts->path, .error = import->error, .number = hosts->number};
     uint32_t before = import->names.count;
-    status = hosts->is_shown ? add_shown(import, &line, hosts, error) : add_alike(import, &line, hosts, error);
+    status = hosts->is_shown ? add_shown(import, &line, hosts) : add_alike(import, &line, hosts);
     if (hosts->cpus <= 0) continue;
     import->cpus += hosts->cpus * (double)(import->names.count - before);
     import->gpus += (double)hosts->gpus * (double)(import->names.count - before);
@@ -492,12 +470,12 @@ static void add_marked(const struct hr__slurm_import *import, cJSON *ranges, con
    are ignored. If the list contains all nodes, the object has no member `nodes`. Sets `*n_nodes` to the number of
    nodes. */
 static enum hr_status slurm_add_ranges(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                       cJSON *object, const char *hosts, uint32_t *n_nodes, struct hr_error *error) {
+                                       cJSON *object, const char *hosts, uint32_t *n_nodes) {
   *n_nodes = import->names.count;
   cJSON_DeleteItemFromObject(object, "nodes");
   if (strcasecmp(hosts, "ALL") == 0) return HR_OK;
   struct marking marking = {import, calloc((size_t)import->names.count + 1, 1), 0};
-  if (!marking.flags) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  if (!marking.flags) return hr__slurm_no_memory(line);
   hr__slurm_each_host(hosts, mark, &marking);
   *n_nodes = marking.count;
   if (marking.count < import->names.count) add_marked(import, cJSON_AddArrayToObject(object, "nodes"), marking.flags);
@@ -581,20 +559,19 @@ static const char *const irrelevant[] = {"PartitionName",
                                          NULL};
 
 static enum hr_status read_key(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                               cJSON *partition, const char *key, const char *value, struct hr_error *error) {
+                               cJSON *partition, const char *key, const char *value) {
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    if (strcasecmp(key, rules[i].key) == 0) return hr__slurm_add(import, line, partition, &rules[i], value, error);
+    if (strcasecmp(key, rules[i].key) == 0) return hr__slurm_add(import, line, partition, &rules[i], value);
   for (size_t i = 0; i < sizeof unmodelled / sizeof *unmodelled; i++) {
     if (strcasecmp(key, unmodelled[i].key) != 0) continue;
     bool neutral = hr__slurm_is_unset(value) || strcmp(value, "0") == 0 ||
                    (unmodelled[i].neutral && strcasecmp(value, unmodelled[i].neutral) == 0);
     return neutral ? HR_OK
-                   : hr__slurm_note(import, line, error, "partition '%.40s': %s is not modelled: %s",
+                   : hr__slurm_note(import, line, "partition '%.40s': %s is not modelled: %s",
                                     hr__slurm_value(line, "PartitionName"), key, unmodelled[i].effect);
   }
-  for (size_t i = 0; irrelevant[i]; i++)
-    if (strcasecmp(key, irrelevant[i]) == 0) return HR_OK;
-  return hr__slurm_note(import, line, error, "partition '%.40s': unknown parameter '%.60s' is ignored",
+  if (hr__slurm_is_listed(irrelevant, key)) return HR_OK;
+  return hr__slurm_note(import, line, "partition '%.40s': unknown parameter '%.60s' is ignored",
                         hr__slurm_value(line, "PartitionName"), key);
 }
 
@@ -608,20 +585,15 @@ cJSON *hr__slurm_partition(struct hr__slurm_import *import, const char *name) {
   return partition;
 }
 
-enum hr_status hr__slurm_read_partition(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                        struct hr_error *error) {
+enum hr_status hr__slurm_read_partition(struct hr__slurm_import *import, const struct hr__slurm_line *line) {
   const char *name = hr__slurm_value(line, "PartitionName");
-  cJSON *partition;
-  if (strcasecmp(name, "DEFAULT") == 0) {
-    if (!import->default_partition) import->default_partition = cJSON_CreateObject();
-    partition = import->default_partition;
-  } else {
-    partition = hr__slurm_partition(import, name);
-  }
-  if (!partition) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  const bool is_default = strcasecmp(name, "DEFAULT") == 0;
+  if (is_default && !import->default_partition) import->default_partition = cJSON_CreateObject();
+  cJSON *partition = is_default ? import->default_partition : hr__slurm_partition(import, name);
+  if (!partition) return hr__slurm_no_memory(line);
   enum hr_status status = HR_OK;
   for (unsigned i = 0; i < line->n_pairs && status == HR_OK; i++)
-    status = read_key(import, line, partition, line->pairs[i].key, line->pairs[i].value, error);
+    status = read_key(import, line, partition, line->pairs[i].key, line->pairs[i].value);
   return status;
 }
 
@@ -672,7 +644,7 @@ static bool repeat_on_days(const struct hr__slurm_import *import, cJSON *reserva
    reservation is repeated: Slurm moves its start forward when it ends. The flags SPEC_NODES, ALL_NODES and PART_NODES
    describe how the nodes were chosen, and are ignored. */
 static enum hr_status add_flags(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                cJSON *reservation, const char *list, struct hr_error *error) {
+                                cJSON *reservation, const char *list) {
   static const struct hr__slurm_rule rule = {"Flags", "flags", HR__SLURM_NAMES, flags};
   static const struct {
     const char *flag;
@@ -686,32 +658,31 @@ static enum hr_status add_flags(const struct hr__slurm_import *import, const str
     if (i < n && others[i].repeat_s > 0) cJSON_AddNumberToObject(reservation, "repeat_s", others[i].repeat_s);
     if (i == n) snprintf(kept + used, sizeof kept - used, "%s%.*s", used ? "," : "", (int)length, at);
   }
-  return hr__slurm_add(import, line, reservation, &rule, kept, error);
+  return hr__slurm_add(import, line, reservation, &rule, kept);
 }
 
-enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const struct hr__slurm_line *line,
-                                          struct hr_error *error) {
+enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const struct hr__slurm_line *line) {
   const char *start = hr__slurm_value(line, "StartTime"), *list = hr__slurm_value(line, "Flags");
   int64_t start_s = start ? hr__slurm_date(start) : INT64_MIN;
   if (start_s == INT64_MIN)
-    return hr__slurm_bad(line, "StartTime", start ? start : "", "a date such as 2026-03-01T08:00:00", error);
+    return hr__slurm_bad(line, "StartTime", start ? start : "", "a date such as 2026-03-01T08:00:00");
   const char *duration = hr__slurm_value(line, "Duration");
   if (!duration || hr__slurm_seconds(duration, 60) <= 0)
-    return hr__slurm_bad(line, "Duration", duration ? duration : "", "a time such as 12:00:00 or 1-12:00:00", error);
+    return hr__slurm_bad(line, "Duration", duration ? duration : "", "a time such as 12:00:00 or 1-12:00:00");
   cJSON *reservation = cJSON_CreateObject();
   cJSON_AddStringToObject(reservation, "name", hr__slurm_value(line, "ReservationName"));
   cJSON_AddNumberToObject(reservation, "start_s", (double)start_s);
   if (!reservation || !cJSON_AddItemToArray(hr__slurm_list(import->section, "reservations"), reservation))
-    return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+    return hr__slurm_no_memory(line);
   if (start_s < import->first_start_s) import->first_start_s = start_s;
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < sizeof reservation_rules / sizeof *reservation_rules && status == HR_OK; i++) {
     const char *value = hr__slurm_value(line, reservation_rules[i].key);
-    if (value) status = hr__slurm_add(import, line, reservation, &reservation_rules[i], value, error);
+    if (value) status = hr__slurm_add(import, line, reservation, &reservation_rules[i], value);
   }
-  if (status == HR_OK && list) status = add_flags(import, line, reservation, list, error);
+  if (status == HR_OK && list) status = add_flags(import, line, reservation, list);
   if (status == HR_OK && !repeat_on_days(import, reservation, start_s, days_of(list)))
-    status = hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+    status = hr__slurm_no_memory(line);
   return status;
 }
 
@@ -719,26 +690,25 @@ enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const
 
 /* For each entry of the list of partitions or reservations, replaces the list of hosts by ranges of pools. Entries
    without GPUs are removed, with a note. */
-static enum hr_status finish_list(struct hr__slurm_import *import, const char *list_name, struct hr_error *error) {
-  const struct hr__slurm_line line = {.path = list_name};
+static enum hr_status finish_list(struct hr__slurm_import *import, const char *list_name) {
+  const struct hr__slurm_line line = {.path = list_name, .error = import->error};
   cJSON *list = cJSON_GetObjectItemCaseSensitive(import->section, list_name), *next;
   for (cJSON *entry = list ? list->child : NULL; entry; entry = next) {
     next = entry->next;
     cJSON *nodes = cJSON_GetObjectItemCaseSensitive(entry, "nodes");
     if (!nodes) continue;
     char *hosts = slurm_expand_sets(import, nodes->valuestring);
-    if (!hosts) return hr_fail(error, HR_NO_MEMORY, "import: out of memory");
+    if (!hosts) return hr_fail(import->error, HR_NO_MEMORY, "import: out of memory");
     enum hr_status status = HR_OK;
     if (strcasecmp(hosts, "ALL") != 0 && hr__slurm_hosts(hosts) == 0)
-      status = hr_fail(error, HR_BAD_INPUT, "%s: Nodes is '%.60s', expected a list of hosts such as n[1-8]", list_name,
-                       hosts);
+      status = hr_fail(import->error, HR_BAD_INPUT, "%s: Nodes is '%.60s', expected a list of hosts such as n[1-8]",
+                       list_name, hosts);
     uint32_t n_nodes = 0;
-    if (status == HR_OK) status = slurm_add_ranges(import, &line, entry, hosts, &n_nodes, error);
+    if (status == HR_OK) status = slurm_add_ranges(import, &line, entry, hosts, &n_nodes);
     free(hosts);
     if (status == HR_OK && n_nodes == 0) {
-      if (hr_notes_add(import->notes, "%s: '%.60s' is left out: it has no nodes with GPUs", list_name,
-                       cJSON_GetObjectItemCaseSensitive(entry, "name")->valuestring) != HR_OK)
-        return hr_fail(error, HR_NO_MEMORY, "import: out of memory");
+      status = hr__slurm_note(import, NULL, "%s: '%.60s' is left out: it has no nodes with GPUs", list_name,
+                              cJSON_GetObjectItemCaseSensitive(entry, "name")->valuestring);
       cJSON_Delete(cJSON_DetachItemViaPointer(list, entry));
     }
     if (status != HR_OK) return status;
@@ -748,22 +718,20 @@ static enum hr_status finish_list(struct hr__slurm_import *import, const char *l
 
 /* Makes the starts of all reservations relative to the earliest of them. In a scenario, starts are in seconds since the
    start of the trace. The import does not know that start, so a note asks the user to add the difference. */
-static enum hr_status shift_reservations(const struct hr__slurm_import *import, struct hr_error *error) {
+static enum hr_status shift_reservations(const struct hr__slurm_import *import) {
   if (import->first_start_s == INT64_MAX) return HR_OK;
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(import->section, "reservations"), *entry;
   cJSON_ArrayForEach(entry, list) {
     cJSON *start = cJSON_GetObjectItemCaseSensitive(entry, "start_s");
     if (start) cJSON_SetNumberValue(start, start->valuedouble - (double)import->first_start_s);
   }
-  if (hr_notes_add(import->notes, "reservations: 'start_s' counts from the start of the first reservation, but "
-                                  "must count from the start of the trace: to each 'start_s', add the seconds between "
-                                  "these two times") == HR_OK)
-    return HR_OK;
-  return hr_fail(error, HR_NO_MEMORY, "import: out of memory");
+  return hr__slurm_note(import, NULL,
+                        "reservations: 'start_s' counts from the start of the first reservation, but must count from "
+                        "the start of the trace: to each 'start_s', add the seconds between these two times");
 }
 
-enum hr_status hr__slurm_finish_partitions(struct hr__slurm_import *import, struct hr_error *error) {
-  enum hr_status status = finish_list(import, "partitions", error);
-  if (status == HR_OK) status = finish_list(import, "reservations", error);
-  return status == HR_OK ? shift_reservations(import, error) : status;
+enum hr_status hr__slurm_finish_partitions(struct hr__slurm_import *import) {
+  enum hr_status status = finish_list(import, "partitions");
+  if (status == HR_OK) status = finish_list(import, "reservations");
+  return status == HR_OK ? shift_reservations(import) : status;
 }

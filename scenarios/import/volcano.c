@@ -14,15 +14,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define END                                                                                                            \
-  { .name = NULL }
-
 /* ---- Fields ----------------------------------------------------------------------------------------- */
 
 static const char *const queue_versions[] = {"v1beta1", NULL};
-static const char *const one_version[] = {"v1", NULL};
 
-static const struct hr__field guarantee_fields[] = {{HR__USED("resource", AMOUNTS), .not_negative = true}, END};
+static const struct hr__field guarantee_fields[] = {{HR__USED("resource", AMOUNTS), .not_negative = true}, HR__END};
 static const struct hr__field queue_spec[] = {{HR__USED("weight", WHOLE), .not_negative = true},
                                               {HR__USED("priority", WHOLE)},
                                               {HR__USED("reclaimable", BOOLEAN)},
@@ -36,42 +32,28 @@ static const struct hr__field queue_spec[] = {{HR__USED("weight", WHOLE), .not_n
                                                .effect = "a job that does not fit does not stop its queue",
                                                .neutral = "traverse"},
                                               HR__IGNORED("type"),
-                                              END};
+                                              HR__END};
 static const struct hr__field queue_status[] = {{HR__USED("state", TEXT)},  HR__IGNORED("unknown"),
                                                 HR__IGNORED("pending"),     HR__IGNORED("running"),
                                                 HR__IGNORED("inqueue"),     HR__IGNORED("completed"),
                                                 HR__IGNORED("reservation"), HR__IGNORED("allocated"),
-                                                HR__IGNORED("conditions"),  END};
+                                                HR__IGNORED("conditions"),  HR__END};
 static const struct hr__field queue_fields[] = {
-    {HR__USED("spec", OBJECT), .fields = queue_spec}, {HR__USED("status", OBJECT), .fields = queue_status}, END};
+    {HR__USED("spec", OBJECT), .fields = queue_spec}, {HR__USED("status", OBJECT), .fields = queue_status}, HR__END};
 
 /* The configuration of the scheduler. Options of plug-ins are checked with the table below. */
-static const struct hr__field tier_fields[] = {HR__IGNORED("plugins"), END};
+static const struct hr__field tier_fields[] = {HR__IGNORED("plugins"), HR__END};
 static const struct hr__field config_fields[] = {
     {HR__USED("actions", TEXT)},
     {HR__USED("tiers", LIST), .fields = tier_fields},
     HR__UNMODELLED("configurations", "actions have their default arguments"),
     HR__IGNORED("metrics"),
-    END};
+    HR__END};
 
 enum volcano_kind { VOLCANO_QUEUE, VOLCANO_CONFIG, N_VOLCANO_KINDS };
 static const struct hr__object_kind kinds[N_VOLCANO_KINDS] = {
     [VOLCANO_QUEUE] = {"Queue", "scheduling.volcano.sh", queue_versions, queue_fields, false, false},
-    [VOLCANO_CONFIG] = {"configuration of the scheduler", "", one_version, config_fields, true, false}};
-
-/* ---- The import ------------------------------------------------------------------------------------- */
-
-struct volcano_import {
-  struct hr__objects objects;
-  struct hr__convert convert;
-  struct hr__node_pools pools;
-  const char *gpu_resource;
-};
-
-static const struct hr__object *next_of(const struct volcano_import *import, enum volcano_kind kind,
-                                        const struct hr__object *last) {
-  return hr__objects_next(&import->objects, &kinds[kind], last);
-}
+    [VOLCANO_CONFIG] = {"configuration of the scheduler", "", hr__version_1, config_fields, true, false}};
 
 /* ---- Queues ----------------------------------------------------------------------------------------- */
 
@@ -83,39 +65,40 @@ static double amount_of(const struct hr__yaml *amount) {
   return hr__quantity_milli(amount->text, &value) ? (double)value / 1000 : 0;
 }
 
+/* Adds the amount or the weight of a resource to a list. */
+static void put_pair(struct hr__import *import, cJSON *list, const char *resource, const char *key, double number) {
+  cJSON *object = hr__put_object(import, list, NULL);
+  hr__put_text(import, object, "resource", resource);
+  hr__put_number(import, object, key, number);
+}
+
 /* Copies amounts of resources to the list `key`. Fails if an amount is above the capability of the queue. `capability`
    NULL: the queue has no limits. */
-static enum hr_status put_amounts(struct volcano_import *import, cJSON *to, const char *key,
-                                  const struct hr__object *queue, const struct hr__yaml *amounts,
-                                  const struct hr__yaml *capability) {
-  struct hr__convert *convert = &import->convert;
+static enum hr_status put_amounts(struct hr__import *import, cJSON *to, const char *key, const struct hr__object *queue,
+                                  const struct hr__yaml *amounts, const struct hr__yaml *capability) {
   if (!amounts || !amounts->first) return HR_OK;
-  cJSON *list = hr__put_list(convert, to, key);
+  cJSON *list = hr__put_list(import, to, key);
   for (const struct hr__yaml *amount = amounts->first; amount; amount = amount->next) {
     const struct hr__yaml *limit = hr__yaml_child(capability, amount->key);
     if (limit && amount_of(amount) > amount_of(limit))
       return hr__object_fail(&import->objects, queue, amount,
                              "%s of %.80s: found %.40s, expected at most the capability, %.40s", key, amount->key,
                              amount->text, limit->text);
-    cJSON *object = hr__put_object(convert, list, NULL);
-    hr__put_text(convert, object, "resource", amount->key);
-    hr__put_number(convert, object, "amount", amount_of(amount));
+    put_pair(import, list, amount->key, "amount", amount_of(amount));
   }
   return HR_OK;
 }
 
-static enum hr_status put_queue(struct volcano_import *import, cJSON *list, const struct hr__object *queue) {
-  struct hr__convert *convert = &import->convert;
+static enum hr_status put_queue(struct hr__import *import, cJSON *list, const struct hr__object *queue) {
   const struct hr__yaml *capability = hr__yaml_at(queue->root, "spec.capability");
   const char *state = hr__yaml_text(queue->root, "status.state"), *weight = hr__yaml_text(queue->root, "spec.weight");
-  cJSON *object = hr__put_object(convert, list, NULL);
-  hr__put_text(convert, object, "name", queue->name);
-  hr__copy_text(convert, object, "parent", queue->root, "spec.parent");
-  if (weight && strtod(weight, NULL) >= 1) hr__copy_number(convert, object, "weight", queue->root, "spec.weight");
-  hr__copy_number(convert, object, "priority", queue->root, "spec.priority");
-  hr__copy_boolean(convert, object, "reclaimable", queue->root, "spec.reclaimable");
+  cJSON *object = hr__put_named(import, list, queue->name);
+  hr__copy_text(import, object, "parent", queue->root, "spec.parent");
+  if (weight && strtod(weight, NULL) >= 1) hr__copy_number(import, object, "weight", queue->root, "spec.weight");
+  hr__copy_number(import, object, "priority", queue->root, "spec.priority");
+  hr__copy_boolean(import, object, "reclaimable", queue->root, "spec.reclaimable");
   if (state && (strcmp(state, "Closed") == 0 || strcmp(state, "Closing") == 0))
-    hr__put_boolean(convert, object, "closed", true);
+    hr__put_boolean(import, object, "closed", true);
   enum hr_status status = hr__objects_check_parents(&import->objects, queue, "spec.parent", "root");
   if (status == HR_OK) status = put_amounts(import, object, "capability", queue, capability, NULL);
   if (status == HR_OK)
@@ -162,7 +145,7 @@ static bool begins_with(const char *text, const char *head) {
 
 /* Reads an argument that is a number of at least 0 or, if `is_duration` is set, a duration in seconds. Fails if it is
    not valid. */
-static enum hr_status read_number(const struct volcano_import *import, const struct hr__object *config,
+static enum hr_status read_number(const struct hr__import *import, const struct hr__object *config,
                                   const struct hr__yaml *value, bool is_duration, double *number) {
   char *end = NULL;
   int64_t us = 0;
@@ -177,23 +160,17 @@ static enum hr_status read_number(const struct volcano_import *import, const str
 
 /* Adds the weight of a resource for the plug-in binpack, from its argument "binpack.cpu", "binpack.memory" or
    "binpack.resources.NAME". */
-static enum hr_status put_weight(struct volcano_import *import, cJSON *plugin, const struct hr__object *config,
+static enum hr_status put_weight(struct hr__import *import, cJSON *plugin, const struct hr__object *config,
                                  const struct hr__yaml *value, const char *resource) {
-  struct hr__convert *convert = &import->convert;
   double weight;
   enum hr_status status = read_number(import, config, value, false, &weight);
   if (status != HR_OK) return status;
-  cJSON *list = cJSON_GetObjectItemCaseSensitive(plugin, "resources");
-  if (!list) list = hr__put_list(convert, plugin, "resources");
-  cJSON *object = hr__put_object(convert, list, NULL);
-  hr__put_text(convert, object, "resource", resource);
-  hr__put_number(convert, object, "weight", weight);
+  put_pair(import, hr__list_at(import, plugin, "resources"), resource, "weight", weight);
   return HR_OK;
 }
 
 /* Adds the resources in the list "binpack.resources" that have no argument with their weight. Their weight is 1. */
-static void put_listed(struct volcano_import *import, cJSON *plugin, const struct hr__yaml *all, const char *names) {
-  struct hr__convert *convert = &import->convert;
+static void put_listed(struct hr__import *import, cJSON *plugin, const struct hr__yaml *all, const char *names) {
   while (*names) {
     char name[200], key[240];
     names += strspn(names, " ,");
@@ -202,22 +179,18 @@ static void put_listed(struct volcano_import *import, cJSON *plugin, const struc
     names += length;
     snprintf(key, sizeof key, "binpack.resources.%s", name);
     if (!name[0] || hr__yaml_child(all, key)) continue;
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(plugin, "resources");
-    if (!list) list = hr__put_list(convert, plugin, "resources");
-    cJSON *object = hr__put_object(convert, list, NULL);
-    hr__put_text(convert, object, "resource", name);
-    hr__put_number(convert, object, "weight", 1);
+    put_pair(import, hr__list_at(import, plugin, "resources"), name, "weight", 1);
   }
 }
 
-static enum hr_status put_argument(struct volcano_import *import, cJSON *plugin, const char *name,
+static enum hr_status put_argument(struct hr__import *import, cJSON *plugin, const char *name,
                                    const struct hr__object *config, const struct hr__yaml *value) {
   static const char prefix[] = "binpack.resources.";
   const struct argument *argument = find_argument(name, value->key);
   double number;
   if (argument) {
     enum hr_status status = read_number(import, config, value, argument->is_duration, &number);
-    if (status == HR_OK) hr__put_number(&import->convert, plugin, argument->key, number);
+    if (status == HR_OK) hr__put_number(import, plugin, argument->key, number);
     return status;
   }
   if (strcmp(name, "binpack") == 0 && begins_with(value->key, prefix))
@@ -230,7 +203,7 @@ static enum hr_status put_argument(struct volcano_import *import, cJSON *plugin,
                          value->key, name);
 }
 
-static enum hr_status put_arguments(struct volcano_import *import, cJSON *plugin, const char *name,
+static enum hr_status put_arguments(struct hr__import *import, cJSON *plugin, const char *name,
                                     const struct hr__object *config, const struct hr__yaml *all) {
   enum hr_status status = HR_OK;
   if (all && all->kind != HR__YAML_MAP)
@@ -263,36 +236,29 @@ static bool callback_of(const char *option, char name[60]) {
 }
 
 /* Reads an option of a plug-in: any member except "name" and "arguments". */
-static enum hr_status put_option(struct volcano_import *import, cJSON *plugin, const char *name,
+static enum hr_status put_option(struct hr__import *import, cJSON *plugin, const char *name,
                                  const struct hr__object *config, const struct hr__yaml *value) {
-  struct hr__convert *convert = &import->convert;
   char callback[60];
   bool known = callback_of(value->key, callback), hierarchy = strcmp(value->key, "enableHierarchy") == 0;
   if (!known && !hierarchy && !begins_with(value->key, "enable"))
-    return hr_notes_add(import->objects.notes,
-                        "warning: %.200s:%" PRIu32 ":%" PRIu32 ": plug-in %.60s: unknown field '%.60s' is ignored",
-                        value->path, value->key_line, value->key_column, name, value->key) == HR_OK
-               ? HR_OK
-               : hr__objects_no_memory(&import->objects);
+    return hr__objects_note(&import->objects,
+                            "warning: %.200s:%" PRIu32 ":%" PRIu32 ": plug-in %.60s: unknown field '%.60s' is ignored",
+                            value->path, value->key_line, value->key_column, name, value->key);
   if (value->kind != HR__YAML_SCALAR || hr__yaml_type_of(value) != HR__YAML_BOOLEAN)
     return hr__object_fail(&import->objects, config, value,
                            "%.60s of plug-in %.60s: found '%.60s', expected true or false", value->key, name,
                            value->text);
   bool on = hr__is_true(value);
   if (hierarchy && strcmp(name, "capacity") == 0) {
-    hr__put_boolean(convert, plugin, "enable_hierarchy", on);
+    hr__put_boolean(import, plugin, "enable_hierarchy", on);
     return HR_OK;
   }
-  if (known && !on) {
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(plugin, "disable");
-    if (!list) list = hr__put_list(convert, plugin, "disable");
-    hr__put_text(convert, list, NULL, callback);
-  }
+  if (known && !on) hr__put_text(import, hr__list_at(import, plugin, "disable"), NULL, callback);
   if (known || (!on && hierarchy)) return HR_OK;
   return hr__object_note(&import->objects, config, value, "%.60s of plug-in %.60s is not modelled", value->key, name);
 }
 
-static enum hr_status put_plugin(struct volcano_import *import, cJSON *list, const struct hr__object *config,
+static enum hr_status put_plugin(struct hr__import *import, cJSON *list, const struct hr__object *config,
                                  const struct hr__yaml *entry) {
   const struct hr__yaml *name = hr__yaml_child(entry, "name");
   if (!name || name->kind != HR__YAML_SCALAR)
@@ -301,8 +267,8 @@ static enum hr_status put_plugin(struct volcano_import *import, cJSON *list, con
     return hr__object_note(&import->objects, config, name,
                            "plug-in '%.60s' is not modelled: it is left out, so it takes part in no decision",
                            name->text);
-  cJSON *plugin = hr__put_object(&import->convert, list, NULL);
-  hr__put_text(&import->convert, plugin, "name", name->text);
+  cJSON *plugin = hr__put_object(import, list, NULL);
+  hr__put_text(import, plugin, "name", name->text);
   enum hr_status status = HR_OK;
   for (const struct hr__yaml *value = entry->first; value && status == HR_OK; value = value->next)
     if (value != name && strcmp(value->key, "arguments") != 0)
@@ -312,7 +278,7 @@ static enum hr_status put_plugin(struct volcano_import *import, cJSON *list, con
 }
 
 /* Fails if a plug-in is listed twice. */
-static enum hr_status check_twice(const struct volcano_import *import, const struct hr__object *config) {
+static enum hr_status check_twice(const struct hr__import *import, const struct hr__object *config) {
   uint32_t seen = 0;
   for (const struct hr__yaml *tier = hr__yaml_first(config->root, "tiers"); tier; tier = tier->next)
     for (const struct hr__yaml *entry = hr__yaml_first(tier, "plugins"); entry; entry = entry->next) {
@@ -327,16 +293,15 @@ static enum hr_status check_twice(const struct volcano_import *import, const str
   return HR_OK;
 }
 
-static enum hr_status put_tiers(struct volcano_import *import, cJSON *section, const struct hr__object *config) {
-  struct hr__convert *convert = &import->convert;
+static enum hr_status put_tiers(struct hr__import *import, cJSON *section, const struct hr__object *config) {
   enum hr_status status = check_twice(import, config);
-  cJSON *tiers = hr__put_list(convert, section, "tiers");
+  cJSON *tiers = hr__put_list(import, section, "tiers");
   for (const struct hr__yaml *tier = hr__yaml_first(config->root, "tiers"); tier && status == HR_OK;
        tier = tier->next) {
     const struct hr__yaml *plugins = hr__yaml_child(tier, "plugins");
     if (!plugins || plugins->kind != HR__YAML_LIST)
       return hr__object_fail(&import->objects, config, tier, "a tier without 'plugins'; expected a list of plug-ins");
-    cJSON *list = hr__put_list(convert, hr__put_object(convert, tiers, NULL), "plugins");
+    cJSON *list = hr__put_list(import, hr__put_object(import, tiers, NULL), "plugins");
     for (const struct hr__yaml *entry = plugins->first; entry && status == HR_OK; entry = entry->next)
       status = put_plugin(import, list, config, entry);
   }
@@ -345,11 +310,10 @@ static enum hr_status put_tiers(struct volcano_import *import, cJSON *section, c
 }
 
 /* Copies the actions, which are a text such as "enqueue, allocate, backfill". */
-static enum hr_status put_actions(struct volcano_import *import, cJSON *section, const struct hr__object *config) {
-  struct hr__convert *convert = &import->convert;
+static enum hr_status put_actions(struct hr__import *import, cJSON *section, const struct hr__object *config) {
   const struct hr__yaml *actions = hr__yaml_child(config->root, "actions");
   enum hr_status status = HR_OK;
-  cJSON *list = actions ? hr__put_list(convert, section, "actions") : NULL;
+  cJSON *list = actions ? hr__put_list(import, section, "actions") : NULL;
   for (const char *at = actions ? actions->text : ""; *at && status == HR_OK;) {
     char name[60];
     at += strspn(at, " ,");
@@ -358,7 +322,7 @@ static enum hr_status put_actions(struct volcano_import *import, cJSON *section,
     at += length;
     if (!name[0]) break;
     if (is_in(name, action_names))
-      hr__put_text(convert, list, NULL, name);
+      hr__put_text(import, list, NULL, name);
     else
       status = hr__object_note(&import->objects, config, actions, "the action '%.60s' is not modelled: it is left out",
                                name);
@@ -367,7 +331,7 @@ static enum hr_status put_actions(struct volcano_import *import, cJSON *section,
   return status;
 }
 
-static enum hr_status put_config(struct volcano_import *import, cJSON *section) {
+static enum hr_status put_config(struct hr__import *import, cJSON *section) {
   const struct hr__object *config;
   enum hr_status status = hr__objects_only(&import->objects, &kinds[VOLCANO_CONFIG], &config);
   if (status != HR_OK || !config) return status;
@@ -378,15 +342,14 @@ static enum hr_status put_config(struct volcano_import *import, cJSON *section) 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
 /* Finds the GPU resource: the first resource in the amounts of queues with a name that ends with "gpu". */
-static void find_gpu_resource(struct volcano_import *import) {
+static void find_gpu_resource(struct hr__import *import) {
   static const char *const lists[] = {"spec.capability", "spec.deserved", "spec.guarantee.resource"};
   const struct hr__object *queue = NULL;
   import->gpu_resource = "nvidia.com/gpu";
-  while ((queue = next_of(import, VOLCANO_QUEUE, queue)))
+  while ((queue = hr__import_next(import, VOLCANO_QUEUE, queue)))
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
       for (const struct hr__yaml *amount = hr__yaml_first(queue->root, lists[i]); amount; amount = amount->next) {
-        size_t length = strlen(amount->key);
-        if (length < 3 || strcmp(amount->key + length - 3, "gpu") != 0) continue;
+        if (!hr__ends_with(amount->key, "gpu")) continue;
         import->gpu_resource = amount->key;
         return;
       }
@@ -394,12 +357,12 @@ static void find_gpu_resource(struct volcano_import *import) {
 
 /* Returns the number of GPUs of all top queues: the first of three sums that is at least 1. The sums are those of their
    deserved GPUs, of their capabilities, and of their guarantees. 0: all sums are below 1. */
-static double gpus_of_queues(const struct volcano_import *import) {
+static double gpus_of_queues(const struct hr__import *import) {
   static const char *const lists[] = {"spec.deserved", "spec.capability", "spec.guarantee.resource"};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
     const struct hr__object *queue = NULL;
     double gpus = 0;
-    while ((queue = next_of(import, VOLCANO_QUEUE, queue))) {
+    while ((queue = hr__import_next(import, VOLCANO_QUEUE, queue))) {
       const struct hr__yaml *gpu = hr__yaml_child(hr__yaml_at(queue->root, lists[i]), import->gpu_resource);
       if (gpu && !hr__object_parent(queue, "spec.parent", "root") && strcmp(queue->name, "root") != 0)
         gpus += amount_of(gpu);
@@ -409,7 +372,7 @@ static double gpus_of_queues(const struct volcano_import *import) {
   return 0;
 }
 
-static enum hr_status make_pools(struct volcano_import *import, const char *file) {
+static enum hr_status make_pools(struct hr__import *import) {
   const struct hr__node_interest interest = {.respects_taints = true};
   enum hr_status status = hr__node_pools_make(&import->pools, &import->objects, &interest);
   if (status != HR_OK || import->pools.count) return status;
@@ -417,54 +380,47 @@ static enum hr_status make_pools(struct volcano_import *import, const char *file
   if (gpus < 1 || gpus > 1e6)
     return hr_fail(
         import->objects.error, HR_BAD_INPUT,
-        "%s: no Nodes, and the Queues name no amount of %.80s; add the output of 'kubectl get nodes -o yaml'", file,
-        import->gpu_resource);
-  if (hr_notes_add(
-          import->objects.notes,
+        "%s: no Nodes, and the Queues name no amount of %.80s; add the output of 'kubectl get nodes -o yaml'",
+        import->file, import->gpu_resource);
+  if (hr__objects_note(
+          &import->objects,
           "warning: no Nodes in these files: one pool is assumed, with as many GPUs as the top queues deserve; "
           "add the output of 'kubectl get nodes -o yaml' for the real nodes") != HR_OK)
-    return hr__objects_no_memory(&import->objects);
+    return HR_NO_MEMORY;
   return hr__node_pools_assume(&import->pools, &import->objects, "gpu", "gpu", (int64_t)gpus);
 }
 
 /* ---- The section ------------------------------------------------------------------------------------ */
 
-static enum hr_status put_section(struct volcano_import *import, cJSON *root, const char *file) {
-  struct hr__convert *convert = &import->convert;
-  cJSON *section = cJSON_CreateObject(), *list = hr__put_list(convert, section, "queues");
+static enum hr_status put_section(struct hr__import *import, cJSON *root) {
+  cJSON *section = cJSON_CreateObject(), *list = hr__put_list(import, section, "queues");
   const struct hr__object *queue = NULL;
   enum hr_status status = HR_OK;
   find_gpu_resource(import);
   if (strcmp(import->gpu_resource, "nvidia.com/gpu") != 0)
-    hr__put_text(convert, section, "gpu_resource", import->gpu_resource);
-  while (status == HR_OK && (queue = next_of(import, VOLCANO_QUEUE, queue))) status = put_queue(import, list, queue);
+    hr__put_text(import, section, "gpu_resource", import->gpu_resource);
+  while (status == HR_OK && (queue = hr__import_next(import, VOLCANO_QUEUE, queue)))
+    status = put_queue(import, list, queue);
   hr__drop_empty(section, "queues");
   if (status == HR_OK) status = put_config(import, section);
-  if (status == HR_OK) status = make_pools(import, file);
-  return hr__import_write(&import->convert, &import->pools, root, "volcano", section, status);
+  if (status == HR_OK) status = make_pools(import);
+  return hr__import_write(import, root, "volcano", section, status);
+}
+
+static enum hr_status write_scenario(struct hr__import *import, cJSON *root) {
+  if (!hr__import_next(import, VOLCANO_QUEUE, NULL) && !hr__import_next(import, VOLCANO_CONFIG, NULL))
+    return hr_fail(import->objects.error, HR_BAD_INPUT,
+                   "%s: no Queue of scheduling.volcano.sh and no configuration in these files; expected the output of "
+                   "'kubectl get queues.scheduling.volcano.sh,nodes -o yaml'",
+                   import->file);
+  enum hr_status status = put_section(import, root);
+  return status == HR_OK ? hr__objects_report(&import->objects) : status;
 }
 
 enum hr_status hr__import_volcano(const char *const *files, size_t n_files, cJSON *root, struct hr_notes *notes,
                                   struct hr_error *error) {
   static const char *const configs[] = {"volcano-scheduler.conf", "volcano-scheduler-ci.conf", NULL};
-  struct volcano_import import = {.objects = {.kinds = kinds,
-                                              .n_kinds = N_VOLCANO_KINDS,
-                                              .nodes = &hr__kind_node,
-                                              .bare = &kinds[VOLCANO_CONFIG],
-                                              .notes = notes,
-                                              .error = error}};
-  import.convert.objects = &import.objects;
-  enum hr_status status = hr__objects_read(&import.objects, files, n_files);
-  if (status == HR_OK) status = hr__objects_read_maps(&import.objects, configs);
-  if (status == HR_OK && !next_of(&import, VOLCANO_QUEUE, NULL) && !next_of(&import, VOLCANO_CONFIG, NULL))
-    status =
-        hr_fail(error, HR_BAD_INPUT,
-                "%s: no Queue of scheduling.volcano.sh and no configuration in these files; expected the output of "
-                "'kubectl get queues.scheduling.volcano.sh,nodes -o yaml'",
-                files[0]);
-  if (status == HR_OK) status = put_section(&import, root, files[0]);
-  if (status == HR_OK) status = hr__objects_report(&import.objects);
-  hr__node_pools_finish(&import.pools);
-  hr__objects_finish(&import.objects);
-  return status;
+  static const struct hr__manifests manifests = {kinds, N_VOLCANO_KINDS, &kinds[VOLCANO_CONFIG], configs,
+                                                 write_scenario};
+  return hr__import_manifests(&manifests, files, n_files, root, notes, error);
 }

@@ -30,21 +30,14 @@ static const cJSON *list_of(const struct kueue_walk *walk, const char *name) {
   return hr__get(walk->section, name);
 }
 
-static const cJSON *first_of(const cJSON *object, const char *name) {
-  const cJSON *list = hr__get(object, name);
-  return list ? list->child : NULL;
-}
-
 /* ---- Names ------------------------------------------------------------------------------------------ */
 
 /* Checks that the entries of a list have different names. */
 static enum hr_status check_distinct(const struct kueue_walk *walk, const cJSON *list, const char *noun) {
-  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
-    for (const cJSON *other = list->child; other != entry; other = other->next)
-      if (strcmp(hr__text_of(entry, "name", ""), hr__text_of(other, "name", "")) == 0)
-        return hr__build_fail_at(walk->builder, entry, "name", "duplicate %s '%.*s'; keep one", noun, MAX_NAME_LENGTH,
-                                 hr__text_of(entry, "name", ""));
-  return HR_OK;
+  const cJSON *entry = hr__repeated(list, "name");
+  if (!entry) return HR_OK;
+  return hr__build_fail_at(walk->builder, entry, "name", "duplicate %s '%.*s'; keep one", noun, MAX_NAME_LENGTH,
+                           hr__text_of(entry, "name", ""));
 }
 
 /* Returns the entry of a list that has a name; NULL if none has it. */
@@ -143,7 +136,7 @@ static enum hr_status check_covered(const struct kueue_walk *walk, const cJSON *
       return hr__build_fail_at(walk->builder, json, "resources",
                                "the flavor has no quota of '%.*s', which the group covers", MAX_NAME_LENGTH, name);
   }
-  const cJSON *entry = first_of(json, "resources");
+  const cJSON *entry = hr__first(json, "resources");
   for (uint32_t i = 0; i < flavor->n_resources; i++, entry = entry->next) {
     const char *name = flavor->resources[i].name;
     bool covered = group->n_covered_resources ? has_text(group->covered_resources, group->n_covered_resources, name)
@@ -159,7 +152,7 @@ static enum hr_status check_flavor_quotas(const struct kueue_walk *walk, const c
                                           struct hr_kueue_flavor_quotas *flavor, bool in_tree) {
   enum hr_status status = check_known(walk, hr__get(json, "name"), "flavor", "flavors");
   if (status == HR_OK) status = check_distinct(walk, hr__get(json, "resources"), "resource");
-  const cJSON *entry = first_of(json, "resources");
+  const cJSON *entry = hr__first(json, "resources");
   for (uint32_t i = 0; i < flavor->n_resources && status == HR_OK; i++, entry = entry->next)
     status = check_quota(walk, entry, &flavor->resources[i], in_tree);
   return status == HR_OK ? check_covered(walk, json, group, flavor) : status;
@@ -170,7 +163,7 @@ static enum hr_status check_repeated(const struct kueue_walk *walk, const cJSON 
                                      const struct hr_kueue_resource_group *groups, uint32_t at) {
   const struct hr_kueue_resource_group *group = &groups[at];
   for (uint32_t k = 0; k < at; k++) {
-    const cJSON *entry = first_of(json, "flavors");
+    const cJSON *entry = hr__first(json, "flavors");
     for (uint32_t i = 0; i < group->n_flavors; i++, entry = entry->next)
       for (uint32_t m = 0; m < groups[k].n_flavors; m++)
         if (strcmp(group->flavors[i].name, groups[k].flavors[m].name) == 0)
@@ -186,10 +179,10 @@ static enum hr_status check_repeated(const struct kueue_walk *walk, const cJSON 
 
 static enum hr_status check_groups(const struct kueue_walk *walk, const cJSON *owner,
                                    struct hr_kueue_resource_group *groups, uint32_t n_groups, bool in_tree) {
-  const cJSON *json = first_of(owner, "resource_groups");
+  const cJSON *json = hr__first(owner, "resource_groups");
   for (uint32_t i = 0; i < n_groups; i++, json = json->next) {
     enum hr_status status = check_distinct(walk, hr__get(json, "flavors"), "flavor");
-    const cJSON *entry = first_of(json, "flavors");
+    const cJSON *entry = hr__first(json, "flavors");
     for (uint32_t k = 0; k < groups[i].n_flavors && status == HR_OK; k++, entry = entry->next)
       status = check_flavor_quotas(walk, entry, &groups[i], &groups[i].flavors[k], in_tree);
     if (status == HR_OK) status = check_repeated(walk, json, groups, i);
@@ -202,24 +195,20 @@ static enum hr_status check_groups(const struct kueue_walk *walk, const cJSON *o
 
 static enum hr_status check_pools(const struct kueue_walk *walk, const cJSON *flavor) {
   const struct hr_cluster_spec *cluster = &walk->builder->scenario->cluster;
-  const char **known = calloc((size_t)cluster->n_pools + 1, sizeof *known);
-  if (!known) return hr__build_no_memory(walk->builder);
-  for (uint32_t i = 0; i < cluster->n_pools; i++) known[i] = cluster->pools[i].name;
-  enum hr_status status = HR_OK;
-  for (const cJSON *pool = first_of(flavor, "pools"); pool && status == HR_OK; pool = pool->next) {
-    if (hr__word_is_in(pool->valuestring, known)) continue;
-    const char *nearest = hr_nearest_word(pool->valuestring, known);
-    status = hr__build_fail(walk->builder, pool, "unknown pool '%.*s'%s%.*s%s", MAX_NAME_LENGTH, pool->valuestring,
-                            nearest ? "; did you mean '" : "; 'cluster.pools' lists them", MAX_NAME_LENGTH,
-                            nearest ? nearest : "", nearest ? "'?" : "");
+  for (const cJSON *pool = hr__first(flavor, "pools"); pool; pool = pool->next) {
+    const char *nearest;
+    if (hr__pool_named(cluster, pool->valuestring, strlen(pool->valuestring)) != HR_NONE) continue;
+    if (!hr__nearest_pool(cluster, pool->valuestring, &nearest)) return hr__build_no_memory(walk->builder);
+    return hr__build_fail(walk->builder, pool, "unknown pool '%.*s'%s%.*s%s", MAX_NAME_LENGTH, pool->valuestring,
+                          nearest ? "; did you mean '" : "; 'cluster.pools' lists them", MAX_NAME_LENGTH,
+                          nearest ? nearest : "", nearest ? "'?" : "");
   }
-  free(known);
-  return status;
+  return HR_OK;
 }
 
 static enum hr_status check_flavors(const struct kueue_walk *walk) {
   enum hr_status status = check_distinct(walk, list_of(walk, "flavors"), "flavor");
-  for (const cJSON *json = first_of(walk->section, "flavors"); json && status == HR_OK; json = json->next) {
+  for (const cJSON *json = hr__first(walk->section, "flavors"); json && status == HR_OK; json = json->next) {
     status = check_pools(walk, json);
     if (status == HR_OK) status = check_known(walk, hr__get(json, "topology"), "topology", "topologies");
   }
@@ -251,7 +240,7 @@ static enum hr_status check_levels(const struct kueue_walk *walk, const cJSON *j
 
 static enum hr_status check_topologies(const struct kueue_walk *walk) {
   enum hr_status status = check_distinct(walk, list_of(walk, "topologies"), "topology");
-  const cJSON *json = first_of(walk->section, "topologies");
+  const cJSON *json = hr__first(walk->section, "topologies");
   for (uint32_t i = 0; i < walk->config->n_topologies && status == HR_OK; i++, json = json->next)
     status = check_levels(walk, json, &walk->config->topologies[i]);
   return status;
@@ -261,9 +250,9 @@ static enum hr_status check_topologies(const struct kueue_walk *walk) {
 
 static enum hr_status check_checks(const struct kueue_walk *walk, const cJSON *queue) {
   enum hr_status status = check_distinct(walk, hr__get(queue, "admission_checks"), "admission check");
-  for (const cJSON *json = first_of(queue, "admission_checks"); json && status == HR_OK; json = json->next) {
+  for (const cJSON *json = hr__first(queue, "admission_checks"); json && status == HR_OK; json = json->next) {
     status = check_known(walk, hr__get(json, "name"), "admission check", "admission_checks");
-    for (const cJSON *flavor = first_of(json, "on_flavors"); flavor && status == HR_OK; flavor = flavor->next)
+    for (const cJSON *flavor = hr__first(json, "on_flavors"); flavor && status == HR_OK; flavor = flavor->next)
       status = check_known(walk, flavor, "flavor", "flavors");
   }
   return status;
@@ -285,7 +274,7 @@ static enum hr_status check_preemption(const struct kueue_walk *walk, const cJSO
 
 static enum hr_status check_cluster_queues(const struct kueue_walk *walk) {
   enum hr_status status = check_distinct(walk, list_of(walk, "cluster_queues"), "ClusterQueue");
-  const cJSON *json = first_of(walk->section, "cluster_queues");
+  const cJSON *json = hr__first(walk->section, "cluster_queues");
   for (uint32_t i = 0; i < walk->config->n_cluster_queues && status == HR_OK; i++, json = json->next) {
     struct hr_kueue_cluster_queue *queue = &walk->config->cluster_queues[i];
     status = check_groups(walk, json, queue->resource_groups, queue->n_resource_groups, queue->cohort != NULL);
@@ -311,7 +300,7 @@ static enum hr_status check_acyclic(const struct kueue_walk *walk, const cJSON *
 
 static enum hr_status check_cohorts(const struct kueue_walk *walk) {
   enum hr_status status = check_distinct(walk, list_of(walk, "cohorts"), "cohort");
-  const cJSON *json = first_of(walk->section, "cohorts");
+  const cJSON *json = hr__first(walk->section, "cohorts");
   for (uint32_t i = 0; i < walk->config->n_cohorts && status == HR_OK; i++, json = json->next) {
     struct hr_kueue_cohort *cohort = &walk->config->cohorts[i];
     status = check_groups(walk, json, cohort->resource_groups, cohort->n_resource_groups, true);
@@ -349,7 +338,7 @@ static enum hr_status check_topology_request(const struct kueue_walk *walk, cons
 
 static enum hr_status check_local_queues(const struct kueue_walk *walk) {
   const struct hr_kueue_local_queue_config *queues = walk->config->local_queues;
-  const cJSON *json = first_of(walk->section, "local_queues");
+  const cJSON *json = hr__first(walk->section, "local_queues");
   for (uint32_t i = 0; i < walk->config->n_local_queues; i++, json = json->next) {
     enum hr_status status = check_known(walk, hr__get(json, "cluster_queue"), "ClusterQueue", "cluster_queues");
     if (status == HR_OK) status = check_topology_request(walk, json);
@@ -398,7 +387,7 @@ static enum hr_status check_version(const struct kueue_walk *walk) {
                              "unknown version '%.*s'; the model knows 0.%d to 0.%d", MAX_NAME_LENGTH, config->version,
                              HR__KUEUE_OLDEST_VERSION, HR__KUEUE_NEWEST_VERSION);
   hr__kueue_gates gates = hr__kueue_gates_of_version(minor);
-  for (const cJSON *gate = first_of(walk->section, "feature_gates"); gate; gate = gate->next)
+  for (const cJSON *gate = hr__first(walk->section, "feature_gates"); gate; gate = gate->next)
     if (!hr__kueue_gates_set(&gates, gate->string, cJSON_IsTrue(gate)))
       return hr__build_fail_key(walk->builder, gate,
                                 "unknown feature gate '%.*s'; the model has those that change decisions",
@@ -429,7 +418,7 @@ static enum hr_status check_settings(const struct kueue_walk *walk) {
 
 static enum hr_status check_classes(const struct kueue_walk *walk) {
   enum hr_status status = check_distinct(walk, list_of(walk, "priority_classes"), "priority class");
-  const cJSON *json = first_of(walk->section, "priority_classes");
+  const cJSON *json = hr__first(walk->section, "priority_classes");
   for (uint32_t i = 0; i < walk->config->n_priority_classes; i++, json = json->next)
     walk->config->priority_classes[i].value = (int64_t)hr__number_of(json, "value", 0);
   return status;

@@ -92,7 +92,7 @@ static enum hr_status check_kai_amounts(const struct kai_check *check, uint32_t 
 }
 
 static enum hr_status note(const struct hr__builder *builder, const char *text) {
-  return hr_notes_add(&builder->scenario->notes, "kai: %s", text) == HR_OK ? HR_OK : hr__build_no_memory(builder);
+  return hr__build_note(builder, "kai: %s", text);
 }
 
 /* Returns whether jobs request CPUs and memory. They do so only in clusters with per-GPU allocation. */
@@ -108,11 +108,11 @@ static enum hr_status note_missing_limits(const struct kai_check *check, uint32_
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < n && status == HR_OK; i++) {
     if (hr__has(hr__get(entry_of(check, queue), resources[i][0]), "limit")) continue;
-    status = hr_notes_add(&check->builder->scenario->notes,
-                          "kai: queue '%.60s' has no '%s.limit'; as in KAI, it may use no %s (-1: no limit)",
-                          check->config->queues[queue].name, resources[i][0], resources[i][1]);
+    status = hr__build_note(check->builder,
+                            "kai: queue '%.60s' has no '%s.limit'; as in KAI, it may use no %s (-1: no limit)",
+                            check->config->queues[queue].name, resources[i][0], resources[i][1]);
   }
-  return status == HR_OK ? HR_OK : hr__build_no_memory(check->builder);
+  return status;
 }
 
 static enum hr_status check_kai_queue(const struct kai_check *check, uint32_t index) {
@@ -259,13 +259,6 @@ static enum hr_status check_qos_list(const struct slurm_check *check, const cJSO
 
 /* ---- Slurm: nodes ----------------------------------------------------------------------------------- */
 
-static uint32_t find_pool(const struct slurm_check *check, const char *name, size_t length) {
-  const struct hr_cluster_spec *cluster = &check->builder->scenario->cluster;
-  for (uint32_t p = 0; p < cluster->n_pools; p++)
-    if (strlen(cluster->pools[p].name) == length && memcmp(cluster->pools[p].name, name, length) == 0) return p;
-  return HR_NONE;
-}
-
 /* Reads "FIRST-LAST". Returns false if the text is something else. */
 static bool read_range(const char *text, uint32_t *first, uint32_t *last) {
   char *end;
@@ -284,14 +277,14 @@ static enum hr_status find_nodes(const struct slurm_check *check, const cJSON *p
                                  struct hr_slurm_node_range *range) {
   const struct hr_cluster_spec *cluster = &check->builder->scenario->cluster;
   uint32_t last = 0;
-  range->pool = find_pool(check, range->text, strlen(range->text));
+  range->pool = hr__pool_named(cluster, range->text, strlen(range->text));
   if (range->pool != HR_NONE) {
     range->count = cluster->pools[range->pool].nodes;
     return HR_OK;
   }
   const char *colon = strrchr(range->text, ':');
   if (colon && read_range(colon + 1, &range->first, &last))
-    range->pool = find_pool(check, range->text, (size_t)(colon - range->text));
+    range->pool = hr__pool_named(cluster, range->text, (size_t)(colon - range->text));
   if (range->pool == HR_NONE)
     return hr__build_fail(check->builder, place, "no pool '%.80s'; expected the name of a pool, or POOL:FIRST-LAST",
                           range->text);
@@ -304,7 +297,7 @@ static enum hr_status find_nodes(const struct slurm_check *check, const cJSON *p
 
 static enum hr_status find_all_nodes(const struct slurm_check *check, const cJSON *entry,
                                      struct hr_slurm_node_range *ranges, uint32_t n_ranges) {
-  const cJSON *list = hr__get(entry, "nodes"), *item = list ? list->child : NULL;
+  const cJSON *item = hr__first(entry, "nodes");
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < n_ranges && item && status == HR_OK; i++, item = item->next)
     status = find_nodes(check, item, &ranges[i]);
@@ -313,15 +306,15 @@ static enum hr_status find_all_nodes(const struct slurm_check *check, const cJSO
 
 /* ---- Slurm: QOS ------------------------------------------------------------------------------------- */
 
-static enum hr_status check_all_qos(struct slurm_check *check, const cJSON *list) {
+static enum hr_status check_all_qos(struct slurm_check *check, const cJSON *first) {
   struct hr_slurm_qos *qos = check->config->qos;
   enum hr_status status = HR_OK;
-  for (const cJSON *entry = list ? list->child : NULL; entry && status == HR_OK; entry = entry->next, qos++) {
+  for (const cJSON *entry = first; entry && status == HR_OK; entry = entry->next, qos++) {
     status = add_name(check, &check->qos, qos->name, entry, "name", "QOS");
     if (!hr__has(entry, "preempt_exempt_time_s")) qos->exempt_us = HR_UNKNOWN_US;
     if (!hr__has(hr__get(entry, "limits"), "max_wall_s")) qos->limits.max_wall_us = HR_UNKNOWN_US;
   }
-  for (const cJSON *entry = list ? list->child : NULL; entry && status == HR_OK; entry = entry->next)
+  for (const cJSON *entry = first; entry && status == HR_OK; entry = entry->next)
     status = check_qos_list(check, hr__get(entry, "preempt"));
   return status;
 }
@@ -341,12 +334,12 @@ static enum hr_status check_partition(const struct slurm_check *check, const cJS
   return status;
 }
 
-static enum hr_status check_partitions(struct slurm_check *check, const cJSON *list) {
+static enum hr_status check_partitions(struct slurm_check *check, const cJSON *entry) {
   struct hr_slurm_partition *partition = check->config->partitions;
   struct hr__name_table names = {0};
   const struct hr_slurm_partition *first = NULL;
   enum hr_status status = HR_OK;
-  for (const cJSON *entry = list ? list->child : NULL; entry && status == HR_OK; entry = entry->next, partition++) {
+  for (; entry && status == HR_OK; entry = entry->next, partition++) {
     status = add_name(check, &names, partition->name, entry, "name", "partition");
     if (status == HR_OK) status = check_partition(check, entry, partition);
     if (status == HR_OK && partition->is_default && first)
@@ -394,9 +387,8 @@ static enum hr_status find_above(const struct slurm_check *check, const cJSON *e
 /* For account number i, follows the parents until the root or an account that is already marked. Marks each account on
    this path with i + 1. If the path ends at an account with the mark i + 1, the path contains a cycle. `seen`:
    [n_associations] marks, all 0 before. */
-static enum hr_status check_slurm_cycles(const struct slurm_check *check, const cJSON *list, uint32_t *seen) {
+static enum hr_status check_slurm_cycles(const struct slurm_check *check, const cJSON *entry, uint32_t *seen) {
   const struct hr_slurm_assoc *assocs = check->config->associations;
-  const cJSON *entry = list ? list->child : NULL;
   for (uint32_t i = 0; entry; i++, entry = entry->next) {
     uint32_t at = assocs[i].user ? HR_NONE : i;
     for (; at != HR_NONE && !seen[at]; at = assocs[at].above) seen[at] = i + 1;
@@ -408,12 +400,11 @@ static enum hr_status check_slurm_cycles(const struct slurm_check *check, const 
   return HR_OK;
 }
 
-static enum hr_status check_associations(struct slurm_check *check, const cJSON *list) {
+static enum hr_status check_associations(struct slurm_check *check, const cJSON *first) {
   struct hr_slurm_config *config = check->config;
   uint32_t *seen = calloc((size_t)config->n_associations + 1, sizeof *seen), i = 0;
   check->account_entries = calloc((size_t)config->n_associations + 1, sizeof *check->account_entries);
   enum hr_status status = seen && check->account_entries ? HR_OK : hr__build_no_memory(check->builder);
-  const cJSON *first = list ? list->child : NULL;
   for (const cJSON *entry = first; entry && status == HR_OK; entry = entry->next)
     status = add_association(check, entry, i++);
   i = 0;
@@ -423,7 +414,7 @@ static enum hr_status check_associations(struct slurm_check *check, const cJSON 
     if (status == HR_OK)
       status = find_qos(check, assoc->default_qos, hr__get(entry, "default_qos"), &assoc->default_qos_index);
   }
-  if (status == HR_OK) status = check_slurm_cycles(check, list, seen);
+  if (status == HR_OK) status = check_slurm_cycles(check, first, seen);
   free(seen);
   free(check->account_entries);
   return status;
@@ -431,11 +422,11 @@ static enum hr_status check_associations(struct slurm_check *check, const cJSON 
 
 /* ---- Slurm: reservations ---------------------------------------------------------------------------- */
 
-static enum hr_status check_reservations(struct slurm_check *check, const cJSON *list) {
+static enum hr_status check_reservations(struct slurm_check *check, const cJSON *entry) {
   struct hr_slurm_reservation *reservation = check->config->reservations;
   struct hr__name_table names = {0};
   enum hr_status status = HR_OK;
-  for (const cJSON *entry = list ? list->child : NULL; entry && status == HR_OK; entry = entry->next, reservation++) {
+  for (; entry && status == HR_OK; entry = entry->next, reservation++) {
     status = add_name(check, &names, reservation->name, entry, "name", "reservation");
     if (status == HR_OK) status = find_all_nodes(check, entry, reservation->nodes, reservation->n_nodes);
     if (status == HR_OK && reservation->repeat_us && reservation->repeat_us < reservation->duration_us)
@@ -451,10 +442,10 @@ static enum hr_status check_slurm(struct hr__builder *builder, const cJSON *sect
   if (!hr__has(section, "preempt_exempt_time_s")) check.config->preempt_exempt_us = HR_UNKNOWN_US;
   if (!hr__has(hr__get(section, "priority"), "calc_start_s")) check.config->priority.calc_start_us = HR_UNKNOWN_US;
   if (!hr__has(section, "over_time_limit_s")) check.config->over_time_limit_us = HR_UNKNOWN_US;
-  enum hr_status status = check_all_qos(&check, hr__get(section, "qos"));
-  if (status == HR_OK) status = check_partitions(&check, hr__get(section, "partitions"));
-  if (status == HR_OK) status = check_associations(&check, hr__get(section, "associations"));
-  if (status == HR_OK) status = check_reservations(&check, hr__get(section, "reservations"));
+  enum hr_status status = check_all_qos(&check, hr__first(section, "qos"));
+  if (status == HR_OK) status = check_partitions(&check, hr__first(section, "partitions"));
+  if (status == HR_OK) status = check_associations(&check, hr__first(section, "associations"));
+  if (status == HR_OK) status = check_reservations(&check, hr__first(section, "reservations"));
   if (status == HR_OK && check.config->preempt_mode == HR_SLURM_PREEMPT_DEFAULT)
     status = hr__build_fail_at(builder, section, "preempt_mode",
                                "'default' is for partitions and QOS; expected off, requeue, cancel or suspend");
@@ -467,12 +458,9 @@ static enum hr_status check_slurm(struct hr__builder *builder, const cJSON *sect
 /* ---- kube-scheduler: shapes, priority classes, back-off --------------------------------------------- */
 
 static enum hr_status check_resources(struct hr__builder *builder, const cJSON *list) {
-  for (const cJSON *one = list ? list->child : NULL; one; one = one->next)
-    for (const cJSON *other = list->child; other != one; other = other->next)
-      if (strcmp(hr__text_of(one, "name", ""), hr__text_of(other, "name", "")) == 0)
-        return hr__build_fail_at(builder, one, "name", "resource '%.100s' is listed twice",
-                                 hr__text_of(one, "name", ""));
-  return HR_OK;
+  const cJSON *one = hr__repeated(list, "name");
+  if (!one) return HR_OK;
+  return hr__build_fail_at(builder, one, "name", "resource '%.100s' is listed twice", hr__text_of(one, "name", ""));
 }
 
 static enum hr_status check_scoring(struct hr__builder *builder, const cJSON *section,
@@ -493,7 +481,7 @@ static enum hr_status check_scoring(struct hr__builder *builder, const cJSON *se
 
 static enum hr_status check_kubernetes_classes(struct hr__builder *builder, const cJSON *section,
                                                const struct hr_kubernetes_config *config) {
-  const cJSON *list = hr__get(section, "priority_classes"), *entry = list ? list->child : NULL;
+  const cJSON *entry = hr__first(section, "priority_classes");
   for (uint32_t i = 0; i < config->n_classes && entry; i++, entry = entry->next)
     for (uint32_t k = 0; k < i; k++) {
       const struct hr_kubernetes_class *one = &config->classes[i], *other = &config->classes[k];
@@ -522,7 +510,7 @@ static enum hr_status check_kubernetes(struct hr__builder *builder, const cJSON 
 static enum hr_status check_plugins(struct hr__builder *builder, const cJSON *section,
                                     const struct hr_volcano_config *config) {
   const struct hr__key *keys = hr__table_of(&hr__scenario_keys, "volcano.tiers.plugins");
-  const cJSON *tiers = hr__get(section, "tiers"), *tier = tiers ? tiers->child : NULL;
+  const cJSON *tier = hr__first(section, "tiers");
   uint32_t seen = 0;
   for (uint32_t i = 0; i < config->n_tiers && tier; i++, tier = tier->next) {
     const cJSON *entry = hr__get(tier, "plugins")->child;
@@ -556,7 +544,7 @@ static const struct hr_volcano_amount *find_amount(const struct hr_volcano_amoun
 static enum hr_status check_volcano_amounts(struct hr__builder *builder, const cJSON *entry, const char *key,
                                             const struct hr_volcano_queue *queue, const struct hr_volcano_amount *list,
                                             uint32_t n) {
-  const cJSON *object = hr__get(entry, key), *item = object ? object->child : NULL;
+  const cJSON *item = hr__first(entry, key);
   for (uint32_t i = 0; i < n && item; i++, item = item->next) {
     if (find_amount(list, i, list[i].resource))
       return hr__build_fail_at(builder, item, "resource", "resource '%.100s' is listed twice", list[i].resource);
@@ -602,7 +590,7 @@ static enum hr_status check_volcano_queue(struct hr__builder *builder, const cJS
 static enum hr_status check_volcano(struct hr__builder *builder, const cJSON *section, void *filled) {
   const struct hr_volcano_config *config = filled;
   enum hr_status status = check_plugins(builder, section, config);
-  const cJSON *list = hr__get(section, "queues"), *entry = list ? list->child : NULL;
+  const cJSON *entry = hr__first(section, "queues");
   for (uint32_t i = 0; i < config->n_queues && entry && status == HR_OK; i++, entry = entry->next)
     status = check_volcano_queue(builder, entry, config, i);
   if (status == HR_OK && config->n_queues && config->default_queue &&
@@ -642,13 +630,11 @@ static enum hr_status build_system(struct hr__builder *builder, const struct sys
   void *config = calloc(1, system->bytes);
   if (!config) return hr__build_no_memory(builder);
   *place_of(scenario->systems, system) = config;
-  enum hr_status status = hr__read(builder, section, hr__table_of(&hr__scenario_keys, system->name), config);
+  enum hr_status status = hr__read_at(builder, section, system->name, config);
   if (status == HR_OK && system->check) status = system->check(builder, section, config);
   const char *policy = scenario->policy.ops->name;
   if (status != HR_OK || strcmp(policy, system->name) == 0) return status;
-  if (hr_notes_add(&scenario->notes, "'%s' has no effect: the policy is '%s'", system->name, policy) == HR_OK)
-    return HR_OK;
-  return hr__build_no_memory(builder);
+  return hr__build_note(builder, "'%s' has no effect: the policy is '%s'", system->name, policy);
 }
 
 enum hr_status hr__build_systems(struct hr__builder *builder) {

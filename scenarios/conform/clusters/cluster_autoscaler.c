@@ -29,11 +29,11 @@ struct options {
   uint32_t n;
 };
 
-static bool make_options(struct hr__cluster_case *self, uint32_t n, struct options *options) {
+static bool make_options(struct hr__verdict *verdict, uint32_t n, struct options *options) {
   options->n = n;
-  options->at = hr__verdict_alloc(self->verdict, n, sizeof *options->at);
-  options->scores = hr__verdict_alloc(self->verdict, n, sizeof *options->scores);
-  options->kept = hr__verdict_alloc(self->verdict, n, sizeof *options->kept);
+  options->at = hr__verdict_alloc(verdict, n, sizeof *options->at);
+  options->scores = hr__verdict_alloc(verdict, n, sizeof *options->scores);
+  options->kept = hr__verdict_alloc(verdict, n, sizeof *options->kept);
   return options->at && options->scores && options->kept;
 }
 
@@ -43,13 +43,13 @@ static const char *option_name(const cJSON *list, uint32_t at) {
   return cJSON_IsString(item) ? item->valuestring : hr__case_text(item, "group", "");
 }
 
-static void check_kept(struct hr__cluster_case *self, const cJSON *list, const struct options *options, uint32_t n) {
+static void check_kept(struct hr__verdict *verdict, const cJSON *list, const struct options *options, uint32_t n) {
   cJSON *kept = cJSON_CreateArray();
   for (uint32_t i = 0; i < n; i++) cJSON_AddItemToArray(kept, cJSON_CreateString(option_name(list, options->kept[i])));
-  hr__check_json(self, "kept", kept, HR__COMPARE_SETS, 0);
+  hr__check_json(verdict, "kept", kept, HR__COMPARE_SETS, 0);
 }
 
-static void check_scores(struct hr__cluster_case *self, const cJSON *list, const struct options *options) {
+static void check_scores(struct hr__verdict *verdict, const cJSON *list, const struct options *options) {
   cJSON *scores = cJSON_CreateObject();
   bool is_any = false;
   for (uint32_t i = 0; i < options->n; i++) {
@@ -61,13 +61,13 @@ static void check_scores(struct hr__cluster_case *self, const cJSON *list, const
     cJSON_Delete(scores);
     scores = cJSON_CreateNull();
   }
-  hr__check_json(self, "derived_scores", scores, HR__COMPARE_EXACTLY, 1e-6);
+  hr__check_json(verdict, "derived_scores", scores, HR__COMPARE_EXACTLY, 1e-6);
 }
 
-static void run_least_waste(struct hr__cluster_case *self) {
-  const cJSON *list = hr__case_get(self->input, "options"), *pod;
+static void run_least_waste(struct hr__verdict *verdict) {
+  const cJSON *list = hr__case_get(verdict->input, "options"), *pod;
   struct options options;
-  if (!make_options(self, hr__case_count(self->input, "options"), &options)) return;
+  if (!make_options(verdict, hr__case_count(verdict->input, "options"), &options)) return;
   for (uint32_t i = 0; i < options.n; i++) {
     const cJSON *item = cJSON_GetArrayItem(list, (int)i);
     options.at[i] = (struct hr__ca_option){.nodes = hr__case_whole(item, "nodes", 0),
@@ -79,18 +79,18 @@ static void run_least_waste(struct hr__cluster_case *self) {
   }
   const uint32_t n = hr__ca_expand(HR__CA_LEAST_WASTE, options.at, NULL, options.scores, options.kept,
                                    all_of(options.kept, options.n));
-  check_kept(self, list, &options, n);
-  check_scores(self, list, &options);
+  check_kept(verdict, list, &options, n);
+  check_scores(verdict, list, &options);
 }
 
 /* Runs a case of an expander that compares the options by their number of nodes or by their number of pods. `name` is
    the member with these numbers. */
-static void run_counted(struct hr__cluster_case *self, const char *name, enum hr__ca_expander expander) {
+static void run_counted(struct hr__verdict *verdict, const char *name, enum hr__ca_expander expander) {
   struct options options;
   uint32_t at = 0;
   const cJSON *item;
-  if (!make_options(self, hr__case_count(self->input, name), &options)) return;
-  cJSON_ArrayForEach(item, hr__case_get(self->input, name)) {
+  if (!make_options(verdict, hr__case_count(verdict->input, name), &options)) return;
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, name)) {
     options.at[at].nodes = options.at[at].n_pods = hr__case_value_whole(item, 0);
     at++;
   }
@@ -98,15 +98,15 @@ static void run_counted(struct hr__cluster_case *self, const char *name, enum hr
       hr__ca_expand(expander, options.at, NULL, options.scores, options.kept, all_of(options.kept, options.n));
   cJSON *kept = cJSON_CreateArray();
   for (uint32_t i = 0; i < n; i++) cJSON_AddItemToArray(kept, cJSON_CreateNumber(options.kept[i]));
-  hr__check_json(self, "kept_indices", kept, HR__COMPARE_EXACTLY, 0);
+  hr__check_json(verdict, "kept_indices", kept, HR__COMPARE_EXACTLY, 0);
 }
 
-static void run_least_nodes(struct hr__cluster_case *self) {
-  run_counted(self, "node_counts", HR__CA_LEAST_NODES);
+static void run_least_nodes(struct hr__verdict *verdict) {
+  run_counted(verdict, "node_counts", HR__CA_LEAST_NODES);
 }
 
-static void run_most_pods(struct hr__cluster_case *self) {
-  run_counted(self, "pod_counts", HR__CA_MOST_PODS);
+static void run_most_pods(struct hr__verdict *verdict) {
+  run_counted(verdict, "pod_counts", HR__CA_MOST_PODS);
 }
 
 /* A filter that keeps the options with names that contain `text`. */
@@ -123,24 +123,24 @@ static uint32_t keep_substring(const void *self, uint32_t *kept, uint32_t n_kept
   return n;
 }
 
-static void run_chain(struct hr__cluster_case *self) {
-  const cJSON *list = hr__case_get(self->input, "options"),
-              *texts = hr__case_get(self->input, "filters_keep_substring");
-  const uint32_t n_filters = hr__case_count(self->input, "filters_keep_substring");
-  struct hr__ca_filter *filters = hr__verdict_alloc(self->verdict, n_filters, sizeof *filters);
-  struct substring *substrings = hr__verdict_alloc(self->verdict, n_filters, sizeof *substrings);
+static void run_chain(struct hr__verdict *verdict) {
+  const cJSON *list = hr__case_get(verdict->input, "options"),
+              *texts = hr__case_get(verdict->input, "filters_keep_substring");
+  const uint32_t n_filters = hr__case_count(verdict->input, "filters_keep_substring");
+  struct hr__ca_filter *filters = hr__verdict_alloc(verdict, n_filters, sizeof *filters);
+  struct substring *substrings = hr__verdict_alloc(verdict, n_filters, sizeof *substrings);
   struct options options;
-  if (!filters || !substrings || !make_options(self, hr__case_count(self->input, "options"), &options)) return;
+  if (!filters || !substrings || !make_options(verdict, hr__case_count(verdict->input, "options"), &options)) return;
   for (uint32_t i = 0; i < n_filters; i++) {
     substrings[i] = (struct substring){list, option_name(texts, i)};
     filters[i] = (struct hr__ca_filter){keep_substring, &substrings[i]};
   }
   uint32_t n = hr__ca_chain(filters, n_filters, options.kept, all_of(options.kept, options.n));
   if (n > 1) { // several options remain: the fallback selects
-    const struct substring fallback = {list, hr__case_text(self->input, "fallback_first_with_substring", "")};
+    const struct substring fallback = {list, hr__case_text(verdict->input, "fallback_first_with_substring", "")};
     n = keep_substring(&fallback, options.kept, n);
   }
-  hr__check_text(self, "chosen", n ? option_name(list, options.kept[0]) : NULL);
+  hr__check_text(verdict, "chosen", n ? option_name(list, options.kept[0]) : NULL);
 }
 
 /* Returns the sum of the prices of pods; NAN if a pod has no price. */
@@ -163,18 +163,19 @@ static struct hr__ca_option read_priced(const cJSON *input, const cJSON *item) {
       .is_new_group = !hr__case_bool(item, "exists", true)};
 }
 
-static void run_price(struct hr__cluster_case *self) {
-  const cJSON *list = hr__case_get(self->input, "options");
+static void run_price(struct hr__verdict *verdict) {
+  const cJSON *list = hr__case_get(verdict->input, "options");
   const struct hr__ca_price_settings price = {
-      hr__case_whole(self->input, "preferred_node_cpu_m", 1000),
-      hr__case_real(hr__case_get(self->input, "pod_price_per_hour"), "stabilize", 0)};
+      hr__case_whole(verdict->input, "preferred_node_cpu_m", 1000),
+      hr__case_real(hr__case_get(verdict->input, "pod_price_per_hour"), "stabilize", 0)};
   struct options options;
-  if (!make_options(self, hr__case_count(self->input, "options"), &options)) return;
-  for (uint32_t i = 0; i < options.n; i++) options.at[i] = read_priced(self->input, cJSON_GetArrayItem(list, (int)i));
+  if (!make_options(verdict, hr__case_count(verdict->input, "options"), &options)) return;
+  for (uint32_t i = 0; i < options.n; i++)
+    options.at[i] = read_priced(verdict->input, cJSON_GetArrayItem(list, (int)i));
   const uint32_t n =
       hr__ca_expand(HR__CA_PRICE, options.at, &price, options.scores, options.kept, all_of(options.kept, options.n));
-  check_kept(self, list, &options, n);
-  check_scores(self, list, &options);
+  check_kept(verdict, list, &options, n);
+  check_scores(verdict, list, &options);
 }
 
 enum { MAX_PATTERN = 400 };
@@ -232,13 +233,13 @@ static bool matches_any(const cJSON *patterns, const char *name) {
   return false;
 }
 
-static void run_priority(struct hr__cluster_case *self) {
-  const cJSON *list = hr__case_get(self->input, "groups"), *row;
+static void run_priority(struct hr__verdict *verdict) {
+  const cJSON *list = hr__case_get(verdict->input, "groups"), *row;
   struct options options;
-  if (!make_options(self, hr__case_count(self->input, "groups"), &options)) return;
+  if (!make_options(verdict, hr__case_count(verdict->input, "groups"), &options)) return;
   for (uint32_t i = 0; i < options.n; i++) {
     struct hr__ca_option *option = &options.at[i];
-    const cJSON *priorities = hr__case_get(self->input, "priorities");
+    const cJSON *priorities = hr__case_get(verdict->input, "priorities");
     if (cJSON_IsObject(priorities)) cJSON_ArrayForEach(row, priorities) {
         const int64_t priority = strtoll(row->string, NULL, 10);
         if ((option->has_priority && option->priority >= priority) || !matches_any(row, option_name(list, i))) continue;
@@ -248,17 +249,18 @@ static void run_priority(struct hr__cluster_case *self) {
   }
   const uint32_t n =
       hr__ca_expand(HR__CA_PRIORITY, options.at, NULL, options.scores, options.kept, all_of(options.kept, options.n));
-  check_kept(self, list, &options, n);
+  check_kept(verdict, list, &options, n);
 }
 
-static void run_preferred(struct hr__cluster_case *self) {
-  const int64_t nodes = hr__case_whole(self->input, "cluster_nodes", 0);
-  hr__check_number(self, "preferred_cpu", (double)hr__ca_preferred_cores(nodes), 0);
+static void run_preferred(struct hr__verdict *verdict) {
+  const int64_t nodes = hr__case_whole(verdict->input, "cluster_nodes", 0);
+  hr__check_number(verdict, "preferred_cpu", (double)hr__ca_preferred_cores(nodes), 0);
 }
 
-static void run_unfitness(struct hr__cluster_case *self) {
-  const int64_t preferred = hr__case_whole(self->input, "preferred_cpu_m", 0);
-  hr__check_number(self, "unfitness", hr__ca_unfitness(preferred, hr__case_whole(self->input, "node_cpu_m", 0)), 1e-9);
+static void run_unfitness(struct hr__verdict *verdict) {
+  const int64_t preferred = hr__case_whole(verdict->input, "preferred_cpu_m", 0);
+  hr__check_number(verdict, "unfitness", hr__ca_unfitness(preferred, hr__case_whole(verdict->input, "node_cpu_m", 0)),
+                   1e-9);
 }
 
 /* ---- Limits and balancing --------------------------------------------------------------------------- */
@@ -268,21 +270,22 @@ static int64_t room_of(const cJSON *pair) {
                      hr__case_value_whole(cJSON_GetArrayItem(pair, 1), 0));
 }
 
-static void run_similar_limit(struct hr__cluster_case *self) {
-  int64_t room = room_of(hr__case_get(self->input, "current_max_and_size"));
+static void run_similar_limit(struct hr__verdict *verdict) {
+  int64_t room = room_of(hr__case_get(verdict->input, "current_max_and_size"));
   const cJSON *pair;
-  cJSON_ArrayForEach(pair, hr__case_get(self->input, "similar_max_and_size")) room += room_of(pair);
-  hr__check_number(self, "limit", (double)hr__ca_room_limit(room), 0);
+  cJSON_ArrayForEach(pair, hr__case_get(verdict->input, "similar_max_and_size")) room += room_of(pair);
+  hr__check_number(verdict, "limit", (double)hr__ca_room_limit(room), 0);
 }
 
-static void run_cluster_limit(struct hr__cluster_case *self) {
-  const int64_t max = hr__case_whole(self->input, "max_nodes", 0), nodes = hr__case_whole(self->input, "nodes", 0);
-  hr__check_number(self, "limit", (double)hr__ca_cluster_limit(max, nodes), 0);
+static void run_cluster_limit(struct hr__verdict *verdict) {
+  const int64_t max = hr__case_whole(verdict->input, "max_nodes", 0),
+                nodes = hr__case_whole(verdict->input, "nodes", 0);
+  hr__check_number(verdict, "limit", (double)hr__ca_cluster_limit(max, nodes), 0);
 }
 
-static void run_min_limit(struct hr__cluster_case *self) {
-  const int64_t a = hr__case_whole(self->input, "a", 0), b = hr__case_whole(self->input, "b", 0);
-  hr__check_number(self, "limit", (double)hr__ca_smaller_limit(a, b), 0);
+static void run_min_limit(struct hr__verdict *verdict) {
+  const int64_t a = hr__case_whole(verdict->input, "a", 0), b = hr__case_whole(verdict->input, "b", 0);
+  hr__check_number(verdict, "limit", (double)hr__ca_smaller_limit(a, b), 0);
 }
 
 static int by_value(const void *a, const void *b) {
@@ -290,16 +293,16 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static void run_balance(struct hr__cluster_case *self) {
-  const cJSON *list = hr__case_get(self->input, "groups"), *item;
-  const uint32_t n = hr__case_count(self->input, "groups");
-  struct hr__ca_size *groups = hr__verdict_alloc(self->verdict, n, sizeof *groups);
-  int64_t *new_sizes = hr__verdict_alloc(self->verdict, n, sizeof *new_sizes);
+static void run_balance(struct hr__verdict *verdict) {
+  const cJSON *list = hr__case_get(verdict->input, "groups"), *item;
+  const uint32_t n = hr__case_count(verdict->input, "groups");
+  struct hr__ca_size *groups = hr__verdict_alloc(verdict, n, sizeof *groups);
+  int64_t *new_sizes = hr__verdict_alloc(verdict, n, sizeof *new_sizes);
   if (!groups || !new_sizes) return;
   uint32_t at = 0, n_changed = 0;
   cJSON_ArrayForEach(item, list) groups[at++] =
       (struct hr__ca_size){hr__case_whole(item, "size", 0), hr__case_whole(item, "max", 0)};
-  hr__ca_balance(groups, n, hr__case_whole(self->input, "add", 0));
+  hr__ca_balance(groups, n, hr__case_whole(verdict->input, "add", 0));
   cJSON *sizes = cJSON_CreateObject(), *changed = cJSON_CreateArray(), *sorted = cJSON_CreateArray();
   at = 0;
   cJSON_ArrayForEach(item, list) {
@@ -311,9 +314,9 @@ static void run_balance(struct hr__cluster_case *self) {
   }
   if (n_changed) qsort(new_sizes, n_changed, sizeof *new_sizes, by_value);
   for (uint32_t i = 0; i < n_changed; i++) cJSON_AddItemToArray(sorted, cJSON_CreateNumber((double)new_sizes[i]));
-  hr__check_json(self, "new_size", sizes, HR__COMPARE_EXACTLY, 0);
-  hr__check_json(self, "changed", changed, HR__COMPARE_SETS, 0);
-  hr__check_json(self, "sizes_sorted", sorted, HR__COMPARE_EXACTLY, 0);
+  hr__check_json(verdict, "new_size", sizes, HR__COMPARE_EXACTLY, 0);
+  hr__check_json(verdict, "changed", changed, HR__COMPARE_SETS, 0);
+  hr__check_json(verdict, "sizes_sorted", sorted, HR__COMPARE_EXACTLY, 0);
 }
 
 /* ---- Packing ---------------------------------------------------------------------------------------- */
@@ -331,12 +334,12 @@ static struct hr__ca_pods read_pods(const cJSON *item) {
                               .min_domains = hr__case_whole(spread, "min_domains", 1)};
 }
 
-static uint32_t read_pod_groups(struct hr__cluster_case *self, struct hr__ca_pods *pods) {
+static uint32_t read_pod_groups(struct hr__verdict *verdict, struct hr__ca_pods *pods) {
   uint32_t n = 0, n_pods = 0;
   const cJSON *item;
-  cJSON_ArrayForEach(item, hr__case_get(self->input, "groups")) {
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, "groups")) {
     const int64_t count = hr__case_whole(item, "count", 1);
-    if (count < 0 || count > MANY_PODS) self->verdict->malformed = "\"count\" must be from 0 to 1000000";
+    if (count < 0 || count > MANY_PODS) verdict->malformed = "\"count\" must be from 0 to 1000000";
     pods[n] = read_pods(item);
     n_pods += pods[n++].count;
   }
@@ -348,23 +351,23 @@ static struct hr__ca_node read_node(const cJSON *item, uint32_t zone) {
       .free = hr__read_amounts(item), .pods_left = hr__case_whole(item, "max_pods", MANY_PODS), .zone = zone};
 }
 
-static void run_packing(struct hr__cluster_case *self) {
-  const uint32_t n_groups = hr__case_count(self->input, "groups"), n_present = hr__case_count(self->input, "existing");
-  struct hr__ca_pods *pods = hr__verdict_alloc(self->verdict, n_groups, sizeof *pods);
+static void run_packing(struct hr__verdict *verdict) {
+  const uint32_t n_groups = hr__case_count(verdict->input, "groups"),
+                 n_present = hr__case_count(verdict->input, "existing");
+  struct hr__ca_pods *pods = hr__verdict_alloc(verdict, n_groups, sizeof *pods);
   if (!pods) return;
-  const uint32_t n_pods = read_pod_groups(self, pods);
-  if (self->verdict->malformed) return;
+  const uint32_t n_pods = read_pod_groups(verdict, pods);
+  if (verdict->malformed) return;
   /* zone 0 is the zone of the new nodes */
-  const char *new_zone = hr__case_text(self->input, "new_zone", "");
-  struct hr__ca_packing packing = {.fresh = read_node(hr__case_get(self->input, "node"), 0),
-                                   .nodes =
-                                       hr__verdict_alloc(self->verdict, n_present + n_pods + 1, sizeof *packing.nodes),
+  const char *new_zone = hr__case_text(verdict->input, "new_zone", "");
+  struct hr__ca_packing packing = {.fresh = read_node(hr__case_get(verdict->input, "node"), 0),
+                                   .nodes = hr__verdict_alloc(verdict, n_present + n_pods + 1, sizeof *packing.nodes),
                                    .n_present = n_present,
-                                   .max_new = hr__case_whole(self->input, "max_new_nodes", 0),
-                                   .order = hr__verdict_alloc(self->verdict, n_groups, sizeof *packing.order)};
+                                   .max_new = hr__case_whole(verdict->input, "max_new_nodes", 0),
+                                   .order = hr__verdict_alloc(verdict, n_groups, sizeof *packing.order)};
   if (!packing.nodes || !packing.order) return;
   uint32_t at = 0;
-  const cJSON *item, *earlier, *list = hr__case_get(self->input, "existing");
+  const cJSON *item, *earlier, *list = hr__case_get(verdict->input, "existing");
   cJSON_ArrayForEach(item, list) {
     const char *name = hr__case_text(item, "zone", "");
     uint32_t zone = 1;
@@ -372,8 +375,8 @@ static void run_packing(struct hr__cluster_case *self) {
     packing.nodes[at++] = read_node(item, strcmp(name, new_zone) == 0 ? 0 : zone % HR__CA_MAX_ZONES);
   }
   hr__ca_pack(&packing, pods, n_groups);
-  hr__check_number(self, "nodes", packing.n_used, 0);
-  hr__check_number(self, "pods_placed", packing.n_placed, 0);
+  hr__check_number(verdict, "nodes", packing.n_used, 0);
+  hr__check_number(verdict, "pods_placed", packing.n_placed, 0);
 }
 
 /* ---- Whole decisions -------------------------------------------------------------------------------- */
@@ -405,15 +408,15 @@ static const cJSON *first_outside(const cJSON *member) {
 }
 
 /* Reads the groups, and then the nodes outside all groups. These nodes become groups of fixed size. */
-static bool read_groups(struct hr__cluster_case *self, struct hr__ca_scale_up *scale_up) {
+static bool read_groups(struct hr__verdict *verdict, struct hr__ca_scale_up *scale_up) {
   const cJSON *member, *item;
-  uint32_t n = hr__case_count(self->input, "groups");
-  cJSON_ArrayForEach(member, self->input) n += first_outside(member) ? 1 + (uint32_t)cJSON_GetArraySize(member) : 0;
-  scale_up->groups = hr__verdict_alloc(self->verdict, n, sizeof *scale_up->groups);
+  uint32_t n = hr__case_count(verdict->input, "groups");
+  cJSON_ArrayForEach(member, verdict->input) n += first_outside(member) ? 1 + (uint32_t)cJSON_GetArraySize(member) : 0;
+  scale_up->groups = hr__verdict_alloc(verdict, n, sizeof *scale_up->groups);
   if (!scale_up->groups) return false;
-  cJSON_ArrayForEach(item, hr__case_get(self->input, "groups")) scale_up->groups[scale_up->n_groups++] =
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, "groups")) scale_up->groups[scale_up->n_groups++] =
       read_group(item);
-  cJSON_ArrayForEach(member, self->input) {
+  cJSON_ArrayForEach(member, verdict->input) {
     for (item = first_outside(member); item; item = item == member ? NULL : item->next) {
       struct hr__ca_group *group = &scale_up->groups[scale_up->n_groups++];
       *group = read_group(item);
@@ -439,15 +442,15 @@ static void set_limit(struct hr__node_amounts *limit, const char *name, const cJ
 
 /* Reads the limits of the whole cluster (max_cores, ...) and of groups (quotas_cpu: {group: number}). Returns false if
    memory is exhausted. */
-static bool read_quotas(struct hr__cluster_case *self, struct hr__ca_scale_up *scale_up) {
-  const cJSON *member, *item, *groups = hr__case_get(self->input, "groups");
+static bool read_quotas(struct hr__verdict *verdict, struct hr__ca_scale_up *scale_up) {
+  const cJSON *member, *item, *groups = hr__case_get(verdict->input, "groups");
   uint32_t n = 1;
-  cJSON_ArrayForEach(member, self->input) n += (uint32_t)cJSON_GetArraySize(member);
-  struct hr__ca_quota *quotas = hr__verdict_alloc(self->verdict, n, sizeof *quotas);
+  cJSON_ArrayForEach(member, verdict->input) n += (uint32_t)cJSON_GetArraySize(member);
+  struct hr__ca_quota *quotas = hr__verdict_alloc(verdict, n, sizeof *quotas);
   if (!quotas) return false;
   const struct hr__ca_quota unlimited = {HR__CA_ALL_GROUPS, {{INT64_MAX, INT64_MAX, INT64_MAX}}, NULL};
   quotas[scale_up->n_quotas++] = unlimited;
-  cJSON_ArrayForEach(member, self->input) {
+  cJSON_ArrayForEach(member, verdict->input) {
     if (strncmp(member->string, "max_", 4) == 0) set_limit(&quotas[0].limit, member->string, member);
     if (strncmp(member->string, "quota", 5) == 0 && cJSON_IsObject(member)) cJSON_ArrayForEach(item, member) {
         struct hr__ca_quota *quota = &quotas[scale_up->n_quotas++];
@@ -460,79 +463,80 @@ static bool read_quotas(struct hr__cluster_case *self, struct hr__ca_scale_up *s
   return true;
 }
 
-static bool read_pending(struct hr__cluster_case *self, struct hr__ca_scale_up *scale_up) {
-  const uint32_t n = hr__case_count(self->input, "pending");
+static bool read_pending(struct hr__verdict *verdict, struct hr__ca_scale_up *scale_up) {
+  const uint32_t n = hr__case_count(verdict->input, "pending");
   const uint32_t n_order = n > scale_up->n_groups ? n : scale_up->n_groups;
-  scale_up->pods = hr__verdict_alloc(self->verdict, n, sizeof *scale_up->pods);
-  scale_up->states = hr__verdict_alloc(self->verdict, n, sizeof *scale_up->states);
-  scale_up->nodes = hr__verdict_alloc(self->verdict, (size_t)n + 1, sizeof *scale_up->nodes);
-  scale_up->order = hr__verdict_alloc(self->verdict, n_order, sizeof *scale_up->order);
+  scale_up->pods = hr__verdict_alloc(verdict, n, sizeof *scale_up->pods);
+  scale_up->states = hr__verdict_alloc(verdict, n, sizeof *scale_up->states);
+  scale_up->nodes = hr__verdict_alloc(verdict, (size_t)n + 1, sizeof *scale_up->nodes);
+  scale_up->order = hr__verdict_alloc(verdict, n_order, sizeof *scale_up->order);
   if (!scale_up->pods || !scale_up->states || !scale_up->nodes || !scale_up->order) return false;
   const cJSON *item;
-  cJSON_ArrayForEach(item, hr__case_get(self->input, "pending")) {
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, "pending")) {
     scale_up->pods[scale_up->n_pods] = read_pods(item);
     scale_up->pods[scale_up->n_pods++].count = 1;
   }
   return true;
 }
 
-static void check_pods(struct hr__cluster_case *self, const struct hr__ca_scale_up *scale_up, const char *name,
+static void check_pods(struct hr__verdict *verdict, const struct hr__ca_scale_up *scale_up, const char *name,
                        enum hr__ca_pending state) {
   cJSON *names = cJSON_CreateArray();
   uint32_t at = 0;
   const cJSON *item;
-  cJSON_ArrayForEach(item, hr__case_get(self->input, "pending")) {
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, "pending")) {
     char text[30];
     snprintf(text, sizeof text, "p%u", (unsigned)at + 1);
     if (scale_up->states[at++] == state)
       cJSON_AddItemToArray(names, cJSON_CreateString(hr__case_text(item, "name", text)));
   }
-  hr__check_json(self, name, names, HR__COMPARE_SETS, 0);
+  hr__check_json(verdict, name, names, HR__COMPARE_SETS, 0);
 }
 
 /* Checks which limit prevented the growth of a group. The expected text must contain a word for this limit. */
-static void check_refusal(struct hr__cluster_case *self, const struct hr__ca_scale_up *scale_up) {
+static void check_refusal(struct hr__verdict *verdict, const struct hr__ca_scale_up *scale_up) {
   static const char *const words[][2] = {[HR__CA_NODE_COUNT] = {"node count", "nodes"},
                                          [HR__CA_CPU_QUOTA] = {"cores", "cpu"},
                                          [HR__CA_MEMORY_QUOTA] = {"memory", "mem"},
                                          [HR__CA_GPU_QUOTA] = {"gpus", "gpu"}};
-  const char *expected = cJSON_GetStringValue(hr__expected(self, "why", NULL)), *actual = NULL;
+  const char *expected = cJSON_GetStringValue(hr__expected(verdict, "why", NULL)), *actual = NULL;
   for (uint32_t i = 0; i < scale_up->n_groups; i++) {
     const enum hr__ca_refusal refusal = scale_up->groups[i].refusal;
     if (refusal < HR__CA_NODE_COUNT || refusal > HR__CA_GPU_QUOTA || scale_up->groups[i].is_fixed) continue;
     actual = words[refusal][0];
     if (expected && (strstr(expected, actual) || strstr(expected, words[refusal][1]))) actual = expected;
   }
-  hr__check_text(self, "why", actual);
+  hr__check_text(verdict, "why", actual);
 }
 
-static void check_scale_up(struct hr__cluster_case *self, const struct hr__ca_scale_up *scale_up) {
+static void check_scale_up(struct hr__verdict *verdict, const struct hr__ca_scale_up *scale_up) {
   cJSON *options = cJSON_CreateObject(), *grow = cJSON_CreateObject();
   uint32_t at = 0;
   const cJSON *item;
-  cJSON_ArrayForEach(item, hr__case_get(self->input, "groups")) {
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, "groups")) {
     const struct hr__ca_group *group = &scale_up->groups[at++];
     if (group->option_nodes) cJSON_AddNumberToObject(options, item->string, (double)group->option_nodes);
     if (group->grow) cJSON_AddNumberToObject(grow, item->string, (double)group->grow);
   }
-  hr__check_json(self, "options", options, HR__COMPARE_EXACTLY, 0);
-  hr__check_json(self, "grow", grow, HR__COMPARE_EXACTLY, 0);
-  check_pods(self, scale_up, "triggered", HR__CA_TRIGGERED);
-  check_pods(self, scale_up, "no_group_fits", HR__CA_NO_GROUP_FITS);
-  check_pods(self, scale_up, "another_group_fits", HR__CA_ANOTHER_FITS);
-  check_refusal(self, scale_up);
+  hr__check_json(verdict, "options", options, HR__COMPARE_EXACTLY, 0);
+  hr__check_json(verdict, "grow", grow, HR__COMPARE_EXACTLY, 0);
+  check_pods(verdict, scale_up, "triggered", HR__CA_TRIGGERED);
+  check_pods(verdict, scale_up, "no_group_fits", HR__CA_NO_GROUP_FITS);
+  check_pods(verdict, scale_up, "another_group_fits", HR__CA_ANOTHER_FITS);
+  check_refusal(verdict, scale_up);
 }
 
-static void run_scale_up(struct hr__cluster_case *self) {
-  struct hr__ca_scale_up scale_up = {.max_nodes = hr__case_whole(self->input, "max_nodes", 0),
-                                     .balances = hr__case_bool(self->input, "balance", false)};
-  if (!read_groups(self, &scale_up) || !read_quotas(self, &scale_up) || !read_pending(self, &scale_up)) return;
+static void run_scale_up(struct hr__verdict *verdict) {
+  struct hr__ca_scale_up scale_up = {.max_nodes = hr__case_whole(verdict->input, "max_nodes", 0),
+                                     .balances = hr__case_bool(verdict->input, "balance", false)};
+  if (!read_groups(verdict, &scale_up) || !read_quotas(verdict, &scale_up) || !read_pending(verdict, &scale_up)) return;
   hr__ca_find_options(&scale_up);
-  uint32_t chosen = hr__position_of(hr__case_get(self->input, "groups"), hr__case_text(self->input, "chosen", NULL));
+  uint32_t chosen =
+      hr__position_of(hr__case_get(verdict->input, "groups"), hr__case_text(verdict->input, "chosen", NULL));
   for (uint32_t i = 0; chosen == UINT32_MAX && i < scale_up.n_groups; i++)
     if (scale_up.groups[i].option_nodes > 0) chosen = i; /* the case states no choice: the first option */
   if (chosen != UINT32_MAX && scale_up.groups[chosen].option_nodes > 0) hr__ca_grow(&scale_up, chosen);
-  check_scale_up(self, &scale_up);
+  check_scale_up(verdict, &scale_up);
 }
 
 /* Times are limited to the range from -LONGEST_S to LONGEST_S seconds. */
@@ -576,17 +580,17 @@ static struct hr__ca_use read_use(const cJSON *pod) {
 }
 
 /* Reads the pools of devices, and the devices that the pods claim. */
-static bool read_devices(struct hr__cluster_case *self, struct hr__ca_used_node *node) {
-  const cJSON *pools = hr__case_get(hr__case_get(self->input, "node"), "devices"), *pool, *pod;
+static bool read_devices(struct hr__verdict *verdict, struct hr__ca_used_node *node) {
+  const cJSON *pools = hr__case_get(hr__case_get(verdict->input, "node"), "devices"), *pool, *pod;
   const uint32_t n = (uint32_t)cJSON_GetArraySize(pools);
-  struct hr__ca_devices *devices = hr__verdict_alloc(self->verdict, n, sizeof *devices);
+  struct hr__ca_devices *devices = hr__verdict_alloc(verdict, n, sizeof *devices);
   if (!devices) return false;
   node->devices = devices;
-  if (!hr__case_bool(self->input, "devices_feature", false)) return true;
+  if (!hr__case_bool(verdict->input, "devices_feature", false)) return true;
   cJSON_ArrayForEach(pool, pools) {
     struct hr__ca_devices *row = &devices[node->n_devices++];
     row->total = hr__case_value_whole(pool, 0);
-    cJSON_ArrayForEach(pod, hr__case_get(self->input, "pods")) row->claimed +=
+    cJSON_ArrayForEach(pod, hr__case_get(verdict->input, "pods")) row->claimed +=
         hr__case_whole(hr__case_get(pod, "claims"), pool->string, 0);
   }
   return true;
@@ -608,44 +612,44 @@ static bool names_gpus(const cJSON *node, bool *is_ready) {
   return has_gpus;
 }
 
-static bool read_used_node(struct hr__cluster_case *self, struct hr__ca_used_node *node) {
-  const cJSON *object = hr__case_get(self->input, "node"), *pod;
-  struct hr__ca_use *pods = hr__verdict_alloc(self->verdict, hr__case_count(self->input, "pods"), sizeof *pods);
+static bool read_used_node(struct hr__verdict *verdict, struct hr__ca_used_node *node) {
+  const cJSON *object = hr__case_get(verdict->input, "node"), *pod;
+  struct hr__ca_use *pods = hr__verdict_alloc(verdict, hr__case_count(verdict->input, "pods"), sizeof *pods);
   bool is_ready;
   *node = (struct hr__ca_used_node){.allocatable = hr__read_amounts(object),
                                     .has_gpus = names_gpus(object, &is_ready),
                                     .pods = pods,
-                                    .skips_daemons = hr__case_bool(self->input, "skip_daemonsets", false) ||
-                                                     hr__case_bool(self->input, "ignore_daemonsets", false),
-                                    .skips_mirrors = hr__case_bool(self->input, "skip_mirror", false)};
+                                    .skips_daemons = hr__case_bool(verdict->input, "skip_daemonsets", false) ||
+                                                     hr__case_bool(verdict->input, "ignore_daemonsets", false),
+                                    .skips_mirrors = hr__case_bool(verdict->input, "skip_mirror", false)};
   if (!pods) return false;
   if (!is_ready) node->allocatable.of[HR__GPUS] = 0;
-  cJSON_ArrayForEach(pod, hr__case_get(self->input, "pods")) pods[node->n_pods++] = read_use(pod);
-  return read_devices(self, node);
+  cJSON_ArrayForEach(pod, hr__case_get(verdict->input, "pods")) pods[node->n_pods++] = read_use(pod);
+  return read_devices(verdict, node);
 }
 
-static void run_utilization(struct hr__cluster_case *self) {
+static void run_utilization(struct hr__verdict *verdict) {
   static const char *const names[] = {"cpu", "mem", "gpu"};
   struct hr__ca_used_node node;
   struct hr__ca_utilization result;
-  if (!read_used_node(self, &node)) return;
+  if (!read_used_node(verdict, &node)) return;
   const bool is_known = hr__ca_utilization(&node, &result);
-  hr__check_bool(self, "error", !is_known);
+  hr__check_bool(verdict, "error", !is_known);
   if (!is_known) {
-    hr__check_text(self, "utilization", cJSON_IsString(hr__expected(self, "utilization", NULL)) ? "error" : NULL);
+    hr__check_text(verdict, "utilization", cJSON_IsString(hr__expected(verdict, "utilization", NULL)) ? "error" : NULL);
     return;
   }
-  const cJSON *pools = hr__case_get(hr__case_get(self->input, "node"), "devices");
+  const cJSON *pools = hr__case_get(hr__case_get(verdict->input, "node"), "devices");
   const cJSON *pool = cJSON_GetArrayItem(pools, (int)result.pool);
-  hr__check_number(self, "utilization", result.share, 1e-9);
-  hr__check_number(self, "cpu", result.cpu, 1e-9);
-  hr__check_number(self, "mem", result.memory, 1e-9);
-  hr__check_text(self, "resource", result.by == HR__CA_BY_DEVICES && pool ? pool->string : names[result.by % 3]);
+  hr__check_number(verdict, "utilization", result.share, 1e-9);
+  hr__check_number(verdict, "cpu", result.cpu, 1e-9);
+  hr__check_number(verdict, "mem", result.memory, 1e-9);
+  hr__check_text(verdict, "resource", result.by == HR__CA_BY_DEVICES && pool ? pool->string : names[result.by % 3]);
 }
 
 /* Returns a truth value of the case or, if the case does not have it, of its node. */
-static bool flag_of(struct hr__cluster_case *self, const char *name, bool fallback) {
-  return hr__case_bool(self->input, name, hr__case_bool(hr__case_get(self->input, "node"), name, fallback));
+static bool flag_of(struct hr__verdict *verdict, const char *name, bool fallback) {
+  return hr__case_bool(verdict->input, name, hr__case_bool(hr__case_get(verdict->input, "node"), name, fallback));
 }
 
 /* Reads the state of a node from an object: whether it is ready, whether it has a group, and whether unready nodes may
@@ -668,60 +672,61 @@ static void read_state(const cJSON *object, struct hr__ca_candidate *candidate) 
   }
 }
 
-static struct hr__ca_candidate read_candidate(struct hr__cluster_case *self) {
-  struct hr__ca_candidate candidate = {.is_being_deleted = flag_of(self, "being_deleted", false),
-                                       .is_disabled = flag_of(self, "scale_down_disabled", false) ||
-                                                      flag_of(self, "disabled", false),
+static struct hr__ca_candidate read_candidate(struct hr__verdict *verdict) {
+  struct hr__ca_candidate candidate = {.is_being_deleted = flag_of(verdict, "being_deleted", false),
+                                       .is_disabled = flag_of(verdict, "scale_down_disabled", false) ||
+                                                      flag_of(verdict, "disabled", false),
                                        .is_ready = true,
                                        .has_group = true};
-  read_state(hr__case_get(self->input, "node"), &candidate);
-  read_state(self->input, &candidate);
+  read_state(hr__case_get(verdict->input, "node"), &candidate);
+  read_state(verdict->input, &candidate);
   return candidate;
 }
 
-static void check_reason(struct hr__cluster_case *self, const char *name, enum hr__ca_reason reason) {
-  hr__check_bool(self, name, reason == HR__CA_NO_REASON);
-  hr__check_text(self, "reason", reason == HR__CA_NO_REASON ? NULL : hr__ca_reasons[reason]);
+static void check_reason(struct hr__verdict *verdict, const char *name, enum hr__ca_reason reason) {
+  hr__check_bool(verdict, name, reason == HR__CA_NO_REASON);
+  hr__check_text(verdict, "reason", reason == HR__CA_NO_REASON ? NULL : hr__ca_reasons[reason]);
 }
 
-static void run_eligible(struct hr__cluster_case *self) {
+static void run_eligible(struct hr__verdict *verdict) {
   struct hr__ca_used_node node;
-  struct hr__ca_candidate candidate = read_candidate(self);
-  if (!read_used_node(self, &node)) return;
-  candidate.threshold = hr__case_real(self->input, "threshold", 0.5);
-  check_reason(self, "eligible", hr__ca_eligible(&candidate, &node));
+  struct hr__ca_candidate candidate = read_candidate(verdict);
+  if (!read_used_node(verdict, &node)) return;
+  candidate.threshold = hr__case_real(verdict->input, "threshold", 0.5);
+  check_reason(verdict, "eligible", hr__ca_eligible(&candidate, &node));
 }
 
 /* ---- Unneeded nodes --------------------------------------------------------------------------------- */
 
-static void run_min_size(struct hr__cluster_case *self) {
-  const int64_t minimum = hr__case_whole(self->input, "min_size", 0);
-  int64_t left = hr__case_whole(self->input, "target_size", 0) - hr__case_whole(self->input, "deletions_under_way", 0);
-  const int64_t empty = hr__ca_above_minimum(hr__case_whole(self->input, "empty", 0), left, minimum);
+static void run_min_size(struct hr__verdict *verdict) {
+  const int64_t minimum = hr__case_whole(verdict->input, "min_size", 0);
+  int64_t left =
+      hr__case_whole(verdict->input, "target_size", 0) - hr__case_whole(verdict->input, "deletions_under_way", 0);
+  const int64_t empty = hr__ca_above_minimum(hr__case_whole(verdict->input, "empty", 0), left, minimum);
   left -= empty;
-  const int64_t drained = hr__ca_above_minimum(hr__case_whole(self->input, "need_drain", 0), left, minimum);
-  hr__check_number(self, "empty_removed", (double)empty, 0);
-  hr__check_number(self, "drained", (double)drained, 0);
+  const int64_t drained = hr__ca_above_minimum(hr__case_whole(verdict->input, "need_drain", 0), left, minimum);
+  hr__check_number(verdict, "empty_removed", (double)empty, 0);
+  hr__check_number(verdict, "drained", (double)drained, 0);
 }
 
-static int64_t minutes_of(struct hr__cluster_case *self, const char *name) {
-  return us_of(60 * hr__case_real(self->input, name, 0));
+static int64_t minutes_of(struct hr__verdict *verdict, const char *name) {
+  return us_of(60 * hr__case_real(verdict->input, name, 0));
 }
 
-static void run_unneeded(struct hr__cluster_case *self) {
-  const int64_t size = hr__case_whole(self->input, "size", 1);
-  const int64_t cluster_nodes = hr__case_whole(self->input, "cluster_nodes", size);
-  struct hr__ca_candidate candidate = read_candidate(self);
+static void run_unneeded(struct hr__verdict *verdict) {
+  const int64_t size = hr__case_whole(verdict->input, "size", 1);
+  const int64_t cluster_nodes = hr__case_whole(verdict->input, "cluster_nodes", size);
+  struct hr__ca_candidate candidate = read_candidate(verdict);
   /* the current time is 0 */
-  candidate.since_us = -minutes_of(self, "since_min");
-  candidate.unneeded_us = minutes_of(self, "unneeded_min");
-  candidate.unready_us = minutes_of(self, "unready_min");
-  candidate.group_size = size - hr__case_whole(self->input, "deletions_under_way", 0);
-  candidate.group_min = hr__case_whole(self->input, "min", 0);
+  candidate.since_us = -minutes_of(verdict, "since_min");
+  candidate.unneeded_us = minutes_of(verdict, "unneeded_min");
+  candidate.unready_us = minutes_of(verdict, "unready_min");
+  candidate.group_size = size - hr__case_whole(verdict->input, "deletions_under_way", 0);
+  candidate.group_min = hr__case_whole(verdict->input, "min", 0);
   candidate.cluster_left = (struct hr__node_amounts){{INT64_MAX, INT64_MAX, INT64_MAX}};
-  candidate.cluster_nodes_left = cluster_nodes - hr__case_whole(self->input, "cluster_min_nodes", 0);
-  const struct hr__node_amounts node = hr__read_amounts(hr__case_get(self->input, "node"));
-  check_reason(self, "removable", hr__ca_removable(&candidate, &node, 0));
+  candidate.cluster_nodes_left = cluster_nodes - hr__case_whole(verdict->input, "cluster_min_nodes", 0);
+  const struct hr__node_amounts node = hr__read_amounts(hr__case_get(verdict->input, "node"));
+  check_reason(verdict, "removable", hr__ca_removable(&candidate, &node, 0));
 }
 
 static const char *loop_name(char text[30], uint32_t loop) {
@@ -731,24 +736,24 @@ static const char *loop_name(char text[30], uint32_t loop) {
 
 /* Runs a case about the time since which nodes are unneeded. The lists at_t0, at_t1, ... contain the unneeded nodes in
    each loop of the autoscaler. */
-static void run_unneeded_since(struct hr__cluster_case *self) {
+static void run_unneeded_since(struct hr__verdict *verdict) {
   const cJSON *list, *name;
   uint32_t n_nodes = 0, n_loops = 0;
   char text[30];
-  cJSON_ArrayForEach(list, self->input) n_nodes += (uint32_t)cJSON_GetArraySize(list);
-  const char **names = hr__verdict_alloc(self->verdict, n_nodes, sizeof *names);
-  int64_t *since = hr__verdict_alloc(self->verdict, n_nodes, sizeof *since);
-  bool *is_unneeded = hr__verdict_alloc(self->verdict, n_nodes, sizeof *is_unneeded);
+  cJSON_ArrayForEach(list, verdict->input) n_nodes += (uint32_t)cJSON_GetArraySize(list);
+  const char **names = hr__verdict_alloc(verdict, n_nodes, sizeof *names);
+  int64_t *since = hr__verdict_alloc(verdict, n_nodes, sizeof *since);
+  bool *is_unneeded = hr__verdict_alloc(verdict, n_nodes, sizeof *is_unneeded);
   if (!names || !since || !is_unneeded) return;
   n_nodes = 0;
-  cJSON_ArrayForEach(list, self->input) cJSON_ArrayForEach(name, list) {
+  cJSON_ArrayForEach(list, verdict->input) cJSON_ArrayForEach(name, list) {
     uint32_t at = 0;
     while (at < n_nodes && strcmp(names[at], cJSON_IsString(name) ? name->valuestring : "") != 0) at++;
     if (at < n_nodes || !cJSON_IsString(name)) continue;
     names[n_nodes] = name->valuestring;
     since[n_nodes++] = -1;
   }
-  for (; (list = hr__case_get(self->input, loop_name(text, n_loops))); n_loops++) {
+  for (; (list = hr__case_get(verdict->input, loop_name(text, n_loops))); n_loops++) {
     for (uint32_t i = 0; i < n_nodes; i++) is_unneeded[i] = hr__position_of(list, names[i]) != UINT32_MAX;
     hr__ca_note_unneeded(since, is_unneeded, n_nodes, n_loops);
   }
@@ -757,7 +762,7 @@ static void run_unneeded_since(struct hr__cluster_case *self) {
     snprintf(text, sizeof text, "t%d", (int)since[i]);
     if (since[i] >= 0) cJSON_AddStringToObject(result, names[i], text);
   }
-  hr__check_json(self, "since", result, HR__COMPARE_EXACTLY, 0);
+  hr__check_json(verdict, "since", result, HR__COMPARE_EXACTLY, 0);
 }
 
 /* ---- Back-off --------------------------------------------------------------------------------------- */
@@ -818,10 +823,10 @@ static bool do_step(struct groups *groups, const struct step *step) {
   return true;
 }
 
-static void check_entries(struct hr__cluster_case *self, struct groups *groups) {
+static void check_entries(struct hr__verdict *verdict, struct groups *groups) {
   cJSON *left = cJSON_CreateArray();
   const cJSON *at;
-  cJSON_ArrayForEach(at, hr__case_get(self->input, "clean_at")) {
+  cJSON_ArrayForEach(at, hr__case_get(verdict->input, "clean_at")) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < groups->n; i++) {
       hr__ca_forget(&groups->spec, &groups->at[i], us_of(at->valuedouble));
@@ -829,25 +834,25 @@ static void check_entries(struct hr__cluster_case *self, struct groups *groups) 
     }
     cJSON_AddItemToArray(left, cJSON_CreateNumber(n));
   }
-  hr__check_json(self, "entries_left", left, HR__COMPARE_EXACTLY, 0);
+  hr__check_json(verdict, "entries_left", left, HR__COMPARE_EXACTLY, 0);
 }
 
-static void run_backoff(struct hr__cluster_case *self) {
-  struct groups groups = {.spec = {us_of(hr__case_real(self->input, "initial_s", 300)),
-                                   us_of(hr__case_real(self->input, "max_s", 1800)),
-                                   us_of(hr__case_real(self->input, "reset_s", 10800))}};
+static void run_backoff(struct hr__verdict *verdict) {
+  struct groups groups = {.spec = {us_of(hr__case_real(verdict->input, "initial_s", 300)),
+                                   us_of(hr__case_real(verdict->input, "max_s", 1800)),
+                                   us_of(hr__case_real(verdict->input, "reset_s", 10800))}};
   bool follows = true;
   const cJSON *item;
-  cJSON_ArrayForEach(item, hr__case_get(self->input, "fail")) {
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, "fail")) {
     const struct step step = read_step(item, false);
     do_step(&groups, &step);
   }
-  cJSON_ArrayForEach(item, hr__case_get(self->input, "sequence")) {
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, "sequence")) {
     const struct step step = read_step(item, true);
     follows = do_step(&groups, &step) && follows;
   }
-  hr__check_bool(self, "follows", follows);
-  check_entries(self, &groups);
+  hr__check_bool(verdict, "follows", follows);
+  check_entries(verdict, &groups);
 }
 
 /* ---- Budgets ---------------------------------------------------------------------------------------- */
@@ -890,11 +895,11 @@ static uint32_t read_ranges(struct budget_groups *groups, const cJSON *list, boo
 }
 
 /* Compares the ranges of the nodes that are removed. */
-static void check_ranges(struct hr__cluster_case *self, struct budget_groups *groups, const char *name, bool is_empty) {
+static void check_ranges(struct hr__verdict *verdict, struct budget_groups *groups, const char *name, bool is_empty) {
   cJSON *result = cJSON_CreateArray();
   for (int atomic = 1; atomic >= 0; atomic--) {
     const cJSON *item;
-    cJSON_ArrayForEach(item, hr__case_get(self->input, name)) {
+    cJSON_ArrayForEach(item, hr__case_get(verdict->input, name)) {
       struct hr__ca_deletion *group = &groups->at[budget_group(groups, hr__case_text(item, "group", ""))];
       int64_t *taken = is_empty ? &group->take_empty : &group->take_drain;
       const int64_t from = hr__case_whole(item, "from", 0), nodes = hr__case_whole(item, "to", 0) - from;
@@ -908,51 +913,51 @@ static void check_ranges(struct hr__cluster_case *self, struct budget_groups *gr
       *taken -= part;
     }
   }
-  hr__check_json(self, name, result, HR__COMPARE_SETS, 0);
+  hr__check_json(verdict, name, result, HR__COMPARE_SETS, 0);
 }
 
-static void run_budget(struct hr__cluster_case *self) {
-  const cJSON *empty = hr__case_get(self->input, "empty"), *drain = hr__case_get(self->input, "drain");
-  const cJSON *others = hr__case_get(self->input, "other_nodes");
+static void run_budget(struct hr__verdict *verdict) {
+  const cJSON *empty = hr__case_get(verdict->input, "empty"), *drain = hr__case_get(verdict->input, "drain");
+  const cJSON *others = hr__case_get(verdict->input, "other_nodes");
   const uint32_t n = (uint32_t)(cJSON_GetArraySize(empty) + cJSON_GetArraySize(drain) + cJSON_GetArraySize(others));
-  struct budget_groups groups = {hr__verdict_alloc(self->verdict, n, sizeof *groups.names),
-                                 hr__verdict_alloc(self->verdict, n, sizeof *groups.at), 0};
-  uint32_t *orders = hr__verdict_alloc(self->verdict, (size_t)2 * n, sizeof *orders);
+  struct budget_groups groups = {hr__verdict_alloc(verdict, n, sizeof *groups.names),
+                                 hr__verdict_alloc(verdict, n, sizeof *groups.at), 0};
+  uint32_t *orders = hr__verdict_alloc(verdict, (size_t)2 * n, sizeof *orders);
   if (!groups.names || !groups.at || !orders) return;
-  const int64_t empty_now = hr__case_whole(self->input, "empty_under_way", 0);
-  const int64_t drain_now = hr__case_whole(self->input, "drain_under_way", 0);
+  const int64_t empty_now = hr__case_whole(verdict->input, "empty_under_way", 0);
+  const int64_t drain_now = hr__case_whole(verdict->input, "drain_under_way", 0);
   struct hr__ca_deletions deletions = {.groups = groups.at, .empty = orders, .drain = orders + n};
   deletions.n_empty = read_ranges(&groups, empty, true, false, orders);
   deletions.n_drain = read_ranges(&groups, drain, false, true, orders + n);
   read_ranges(&groups, others, false, false, NULL);
   hr__ca_take(&deletions,
-              (struct hr__ca_budget){hr__case_whole(self->input, "max_parallel", 10) - empty_now - drain_now,
-                                     hr__case_whole(self->input, "max_drain_parallel", 1) - drain_now});
-  check_ranges(self, &groups, "empty", true);
-  check_ranges(self, &groups, "drain", false);
+              (struct hr__ca_budget){hr__case_whole(verdict->input, "max_parallel", 10) - empty_now - drain_now,
+                                     hr__case_whole(verdict->input, "max_drain_parallel", 1) - drain_now});
+  check_ranges(verdict, &groups, "empty", true);
+  check_ranges(verdict, &groups, "drain", false);
 }
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
 
-const struct hr__cluster_kind hr__cluster_autoscaler_kinds[] = {{"ca-expander-least-waste", run_least_waste},
-                                                                {"ca-expander-least-nodes", run_least_nodes},
-                                                                {"ca-expander-most-pods", run_most_pods},
-                                                                {"ca-expander-chain", run_chain},
-                                                                {"ca-expander-price", run_price},
-                                                                {"ca-expander-priority", run_priority},
-                                                                {"ca-preferred-node", run_preferred},
-                                                                {"ca-node-unfitness", run_unfitness},
-                                                                {"ca-similar-groups-limit", run_similar_limit},
-                                                                {"ca-cluster-limit", run_cluster_limit},
-                                                                {"ca-min-limit", run_min_limit},
-                                                                {"ca-balance", run_balance},
-                                                                {"ca-binpacking", run_packing},
-                                                                {"ca-scale-up", run_scale_up},
-                                                                {"ca-utilization", run_utilization},
-                                                                {"ca-scale-down-eligible", run_eligible},
-                                                                {"ca-min-size", run_min_size},
-                                                                {"ca-unneeded", run_unneeded},
-                                                                {"ca-unneeded-since", run_unneeded_since},
-                                                                {"ca-backoff", run_backoff},
-                                                                {"ca-scale-down-budget", run_budget},
-                                                                {NULL, NULL}};
+const struct hr__case_kind hr__cluster_autoscaler_kinds[] = {{"ca-expander-least-waste", run_least_waste},
+                                                             {"ca-expander-least-nodes", run_least_nodes},
+                                                             {"ca-expander-most-pods", run_most_pods},
+                                                             {"ca-expander-chain", run_chain},
+                                                             {"ca-expander-price", run_price},
+                                                             {"ca-expander-priority", run_priority},
+                                                             {"ca-preferred-node", run_preferred},
+                                                             {"ca-node-unfitness", run_unfitness},
+                                                             {"ca-similar-groups-limit", run_similar_limit},
+                                                             {"ca-cluster-limit", run_cluster_limit},
+                                                             {"ca-min-limit", run_min_limit},
+                                                             {"ca-balance", run_balance},
+                                                             {"ca-binpacking", run_packing},
+                                                             {"ca-scale-up", run_scale_up},
+                                                             {"ca-utilization", run_utilization},
+                                                             {"ca-scale-down-eligible", run_eligible},
+                                                             {"ca-min-size", run_min_size},
+                                                             {"ca-unneeded", run_unneeded},
+                                                             {"ca-unneeded-since", run_unneeded_since},
+                                                             {"ca-backoff", run_backoff},
+                                                             {"ca-scale-down-budget", run_budget},
+                                                             {NULL, NULL}};

@@ -15,13 +15,13 @@
 
 /* ---- Comparing ------------------------------------------------------------------------------------------- */
 
-const cJSON *hr__expected(struct hr__cluster_case *self, const char *name, bool *is_there) {
+const cJSON *hr__expected(struct hr__verdict *verdict, const char *name, bool *is_there) {
   uint32_t at = 0;
   const cJSON *member;
   if (is_there) *is_there = false;
-  cJSON_ArrayForEach(member, self->expect) {
+  cJSON_ArrayForEach(member, verdict->expect) {
     if (strcmp(member->string, name) == 0) {
-      if (at < 64) self->compared |= UINT64_C(1) << at;
+      if (at < 64) verdict->compared |= UINT64_C(1) << at;
       if (is_there) *is_there = true;
       return cJSON_IsNull(member) ? NULL : member;
     }
@@ -30,22 +30,22 @@ const cJSON *hr__expected(struct hr__cluster_case *self, const char *name, bool 
   return NULL;
 }
 
-void hr__check_json(struct hr__cluster_case *self, const char *name, cJSON *actual, unsigned flags, double tolerance) {
+void hr__check_json(struct hr__verdict *verdict, const char *name, cJSON *actual, unsigned flags, double tolerance) {
   bool is_there;
-  const cJSON *expected = hr__expected(self, name, &is_there);
+  const cJSON *expected = hr__expected(verdict, name, &is_there);
   if (!actual)
-    self->verdict->no_memory = true;
+    verdict->no_memory = true;
   else if (is_there)
-    hr__verdict_compare(self->verdict, name, expected, actual, flags, tolerance);
+    hr__verdict_compare(verdict, name, expected, actual, flags, tolerance);
   cJSON_Delete(actual);
 }
 
-void hr__check_number(struct hr__cluster_case *self, const char *name, double actual, double tolerance) {
-  const cJSON *expected = hr__expected(self, name, NULL);
+void hr__check_number(struct hr__verdict *verdict, const char *name, double actual, double tolerance) {
+  const cJSON *expected = hr__expected(verdict, name, NULL);
   cJSON *value = !isinf(actual)             ? cJSON_CreateNumber(actual)
                  : cJSON_IsString(expected) ? cJSON_CreateString("inf")
                                             : cJSON_CreateNull();
-  hr__check_json(self, name, value, HR__COMPARE_EXACTLY, tolerance);
+  hr__check_json(verdict, name, value, HR__COMPARE_EXACTLY, tolerance);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------------------- */
@@ -87,58 +87,58 @@ static void order_clusters(const cJSON *clusters, bool by_name, uint32_t *order)
   }
 }
 
-static void run_incremental(struct hr__cluster_case *self) {
-  const cJSON *clusters = hr__case_get(self->input, "clusters"), *item;
-  const uint32_t n = hr__case_count(self->input, "clusters"), n_already = hr__case_count(self->input, "already");
-  uint32_t *order = hr__verdict_alloc(self->verdict, n, sizeof *order);
-  struct hr__multikueue_offer offer = {.nominated =
-                                           hr__verdict_alloc(self->verdict, n + n_already, sizeof *offer.nominated)};
+static void run_incremental(struct hr__verdict *verdict) {
+  const cJSON *clusters = hr__case_get(verdict->input, "clusters"), *item;
+  const uint32_t n = hr__case_count(verdict->input, "clusters"), n_already = hr__case_count(verdict->input, "already");
+  uint32_t *order = hr__verdict_alloc(verdict, n, sizeof *order);
+  struct hr__multikueue_offer offer = {.nominated = hr__verdict_alloc(verdict, n + n_already, sizeof *offer.nominated)};
   if (!order || !offer.nominated) return;
   struct hr__multikueue_spec spec = hr__multikueue_defaults;
   spec.is_incremental = true;
-  spec.step = (uint32_t)hr__case_whole(self->input, "step", HR__MULTIKUEUE_STEP);
-  order_clusters(clusters, strcmp(hr__case_text(self->input, "order", "config"), "name") == 0, order);
-  cJSON_ArrayForEach(item, hr__case_get(self->input, "already")) {
+  spec.step = (uint32_t)hr__case_whole(verdict->input, "step", HR__MULTIKUEUE_STEP);
+  order_clusters(clusters, strcmp(hr__case_text(verdict->input, "order", "config"), "name") == 0, order);
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, "already")) {
     offer.nominated[offer.n_nominated] = hr__position_of(clusters, cJSON_GetStringValue(item));
-    if (offer.nominated[offer.n_nominated++] == UINT32_MAX) self->verdict->malformed = "unknown cluster in \"already\"";
+    if (offer.nominated[offer.n_nominated++] == UINT32_MAX) verdict->malformed = "unknown cluster in \"already\"";
   }
-  if (self->verdict->malformed) return;
-  const int64_t now_us = spec.round_us + hr__case_bool(self->input, "round_over", false);
+  if (verdict->malformed) return;
+  const int64_t now_us = spec.round_us + hr__case_bool(verdict->input, "round_over", false);
   const bool is_any = hr__multikueue_nominate(&spec, &offer, order, n, now_us);
   cJSON *nominated = cJSON_CreateArray();
   for (uint32_t i = 0; i < offer.n_nominated; i++)
     cJSON_AddItemToArray(nominated, cJSON_Duplicate(cJSON_GetArrayItem(clusters, (int)offer.nominated[i]), true));
-  hr__check_json(self, "nominated", nominated, HR__COMPARE_EXACTLY, 0);
-  hr__check_bool(self, "no_more", !is_any);
+  hr__check_json(verdict, "nominated", nominated, HR__COMPARE_EXACTLY, 0);
+  hr__check_bool(verdict, "no_more", !is_any);
 }
 
 /* ---- Max-min sharing ------------------------------------------------------------------------------------- */
 
-static void run_share_one(struct hr__cluster_case *self) {
-  const cJSON *demands = hr__case_get(self->input, "demands"), *weights = hr__case_get(self->input, "weights"), *item;
-  const uint32_t n = hr__case_count(self->input, "demands");
-  struct hr__flow *flows = hr__verdict_alloc(self->verdict, n, sizeof *flows);
-  uint32_t *crossed = hr__verdict_alloc(self->verdict, 1, sizeof *crossed);
-  double *rates = hr__verdict_alloc(self->verdict, n, sizeof *rates);
+static void run_share_one(struct hr__verdict *verdict) {
+  const cJSON *demands = hr__case_get(verdict->input, "demands"), *weights = hr__case_get(verdict->input, "weights"),
+              *item;
+  const uint32_t n = hr__case_count(verdict->input, "demands");
+  struct hr__flow *flows = hr__verdict_alloc(verdict, n, sizeof *flows);
+  uint32_t *crossed = hr__verdict_alloc(verdict, 1, sizeof *crossed);
+  double *rates = hr__verdict_alloc(verdict, n, sizeof *rates);
   if (!flows || !crossed || !rates) return;
-  const double capacity = hr__case_real(self->input, "capacity", (double)INFINITY);
+  const double capacity = hr__case_real(verdict->input, "capacity", (double)INFINITY);
   uint32_t at = 0;
   cJSON_ArrayForEach(item, demands) {
     const cJSON *weight = cJSON_GetArrayItem(weights, (int)at);
     flows[at] = (struct hr__flow){.demand = cJSON_IsNumber(item) ? item->valuedouble : (double)INFINITY,
                                   .weight = cJSON_IsNumber(weight) ? weight->valuedouble : 1,
                                   .n = 1};
-    if (!(flows[at++].weight > 0)) self->verdict->malformed = "a weight must be above 0";
+    if (!(flows[at++].weight > 0)) verdict->malformed = "a weight must be above 0";
   }
-  if (self->verdict->malformed) return;
+  if (verdict->malformed) return;
   if (hr__share_max_min(flows, n, crossed, &capacity, 1, rates) != HR_OK) {
-    self->verdict->malformed = "out of memory";
+    verdict->malformed = "out of memory";
     return;
   }
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = 0; i < n; i++)
     cJSON_AddItemToArray(list, isinf(rates[i]) ? cJSON_CreateNull() : cJSON_CreateNumber(rates[i]));
-  hr__check_json(self, "rates", list, HR__COMPARE_EXACTLY, 1e-9);
+  hr__check_json(verdict, "rates", list, HR__COMPARE_EXACTLY, 1e-9);
 }
 
 /* Returns a rate: a number, or a text with a number or a fraction such as "10/3". Any other value is INFINITY. */
@@ -151,39 +151,39 @@ static double rate_of(const cJSON *value) {
 
 /* Reads the ends of a flow: [sender, receiver]. Each end that has a limit is a resource. Senders are numbered first,
    then receivers. */
-static void read_flow(struct hr__cluster_case *self, const cJSON *ends, struct hr__flow *flow, uint32_t *crossed) {
-  const cJSON *senders = hr__case_get(self->input, "out"), *receivers = hr__case_get(self->input, "in");
+static void read_flow(struct hr__verdict *verdict, const cJSON *ends, struct hr__flow *flow, uint32_t *crossed) {
+  const cJSON *senders = hr__case_get(verdict->input, "out"), *receivers = hr__case_get(verdict->input, "in");
   const uint32_t out = hr__position_of(senders, cJSON_GetStringValue(cJSON_GetArrayItem(ends, 0)));
   const uint32_t in = hr__position_of(receivers, cJSON_GetStringValue(cJSON_GetArrayItem(ends, 1)));
   flow->demand = (double)INFINITY;
   flow->weight = 1;
   if (out != UINT32_MAX) crossed[flow->first + flow->n++] = out;
-  if (in != UINT32_MAX) crossed[flow->first + flow->n++] = hr__case_count(self->input, "out") + in;
+  if (in != UINT32_MAX) crossed[flow->first + flow->n++] = hr__case_count(verdict->input, "out") + in;
 }
 
-static void run_share_net(struct hr__cluster_case *self) {
-  const uint32_t n_out = hr__case_count(self->input, "out"), n_all = n_out + hr__case_count(self->input, "in");
-  const uint32_t n = hr__case_count(self->input, "flows");
-  struct hr__flow *flows = hr__verdict_alloc(self->verdict, n, sizeof *flows);
-  uint32_t *crossed = hr__verdict_alloc(self->verdict, (size_t)2 * n, sizeof *crossed), at = 0;
-  double *rates = hr__verdict_alloc(self->verdict, n, sizeof *rates);
-  double *capacities = hr__verdict_alloc(self->verdict, n_all, sizeof *capacities);
+static void run_share_net(struct hr__verdict *verdict) {
+  const uint32_t n_out = hr__case_count(verdict->input, "out"), n_all = n_out + hr__case_count(verdict->input, "in");
+  const uint32_t n = hr__case_count(verdict->input, "flows");
+  struct hr__flow *flows = hr__verdict_alloc(verdict, n, sizeof *flows);
+  uint32_t *crossed = hr__verdict_alloc(verdict, (size_t)2 * n, sizeof *crossed), at = 0;
+  double *rates = hr__verdict_alloc(verdict, n, sizeof *rates);
+  double *capacities = hr__verdict_alloc(verdict, n_all, sizeof *capacities);
   if (!flows || !crossed || !rates || !capacities) return;
   const cJSON *item;
-  cJSON_ArrayForEach(item, hr__case_get(self->input, "out")) capacities[at++] = rate_of(item);
-  cJSON_ArrayForEach(item, hr__case_get(self->input, "in")) capacities[at++] = rate_of(item);
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, "out")) capacities[at++] = rate_of(item);
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, "in")) capacities[at++] = rate_of(item);
   at = 0;
-  cJSON_ArrayForEach(item, hr__case_get(self->input, "flows")) {
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, "flows")) {
     flows[at].first = 2 * at;
-    read_flow(self, item, &flows[at++], crossed);
+    read_flow(verdict, item, &flows[at++], crossed);
   }
   if (hr__share_max_min(flows, n, crossed, capacities, n_all, rates) != HR_OK) {
-    self->verdict->malformed = "out of memory";
+    verdict->malformed = "out of memory";
     return;
   }
   cJSON *actual = cJSON_CreateArray();
   at = 0;
-  cJSON_ArrayForEach(item, hr__expected(self, "rates", NULL)) {
+  cJSON_ArrayForEach(item, hr__expected(verdict, "rates", NULL)) {
     const double expected = rate_of(item), rate = at < n ? rates[at] : (double)NAN;
     /* the case may state a rate as a fraction: a rate that is equal within rounding is replaced by the expected value
      */
@@ -191,29 +191,29 @@ static void run_share_net(struct hr__cluster_case *self) {
     cJSON_AddItemToArray(actual, is_equal ? cJSON_Duplicate(item, true) : cJSON_CreateNumber(rate));
     at++;
   }
-  hr__check_json(self, "rates", actual, HR__COMPARE_EXACTLY, 0);
-  if (at != n) self->verdict->malformed = "expected one rate per flow";
+  hr__check_json(verdict, "rates", actual, HR__COMPARE_EXACTLY, 0);
+  if (at != n) verdict->malformed = "expected one rate per flow";
 }
 
 /* ---- Reading data ---------------------------------------------------------------------------------------- */
 
-static void run_need(struct hr__cluster_case *self) {
+static void run_need(struct hr__verdict *verdict) {
   const double need =
-      hr__io_need(hr__case_real(self->input, "batch", 1), hr__case_real(self->input, "bytes_per_sample", 0),
-                  hr__case_real(self->input, "compute_s", 1));
-  hr__check_number(self, "bytes_per_s", need, 1e-12 * need);
+      hr__io_need(hr__case_real(verdict->input, "batch", 1), hr__case_real(verdict->input, "bytes_per_sample", 0),
+                  hr__case_real(verdict->input, "compute_s", 1));
+  hr__check_number(verdict, "bytes_per_s", need, 1e-12 * need);
 }
 
-static void run_speed(struct hr__cluster_case *self) {
-  const struct hr__io_job job = {.full_speed = hr__case_real(self->input, "full_speed", 0),
-                                 .remote = hr__case_real(self->input, "remote", (double)INFINITY),
-                                 .cached = hr__case_real(self->input, "cache", 0),
-                                 .dataset = hr__case_real(self->input, "dataset", 0),
-                                 .is_first_epoch = hr__case_bool(self->input, "first_epoch", false) ||
-                                                   hr__case_whole(self->input, "epoch", 0) == 1};
+static void run_speed(struct hr__verdict *verdict) {
+  const struct hr__io_job job = {.full_speed = hr__case_real(verdict->input, "full_speed", 0),
+                                 .remote = hr__case_real(verdict->input, "remote", (double)INFINITY),
+                                 .cached = hr__case_real(verdict->input, "cache", 0),
+                                 .dataset = hr__case_real(verdict->input, "dataset", 0),
+                                 .is_first_epoch = hr__case_bool(verdict->input, "first_epoch", false) ||
+                                                   hr__case_whole(verdict->input, "epoch", 0) == 1};
   const double speed = hr__io_speed(&job);
-  hr__check_number(self, "speed", speed, 1e-9 * speed);
-  hr__check_number(self, "remote_need", hr__io_remote_need(&job), 1e-9 * job.full_speed);
+  hr__check_number(verdict, "speed", speed, 1e-9 * speed);
+  hr__check_number(verdict, "remote_need", hr__io_remote_need(&job), 1e-9 * job.full_speed);
 }
 
 static struct hr__mlperf read_mlperf(const cJSON *input) {
@@ -228,30 +228,30 @@ static struct hr__mlperf read_mlperf(const cJSON *input) {
                              .step_s = hr__case_real(input, "step_s", 1)};
 }
 
-static void run_files(struct hr__cluster_case *self) {
-  const struct hr__mlperf run = read_mlperf(self->input);
+static void run_files(struct hr__verdict *verdict) {
+  const struct hr__mlperf run = read_mlperf(verdict->input);
   const int64_t files = hr__mlperf_files(&run);
-  hr__check_number(self, "files", (double)files, 0);
-  hr__check_number(self, "size_GiB", floor((double)files * run.samples_per_file * run.sample_bytes / 0x1p30), 0);
+  hr__check_number(verdict, "files", (double)files, 0);
+  hr__check_number(verdict, "size_GiB", floor((double)files * run.samples_per_file * run.sample_bytes / 0x1p30), 0);
 }
 
 /* Runs a case with measured values. The model gets the measured bandwidth of the storage. The rate in samples must
    agree within 0.001 %, and the time of an epoch within 0.4 %. */
-static void run_measured(struct hr__cluster_case *self) {
-  const struct hr__mlperf run = read_mlperf(self->input);
-  const cJSON *bandwidth = hr__expected(self, "MiB_per_s", NULL);
+static void run_measured(struct hr__verdict *verdict) {
+  const struct hr__mlperf run = read_mlperf(verdict->input);
+  const cJSON *bandwidth = hr__expected(verdict, "MiB_per_s", NULL);
   if (!cJSON_IsNumber(bandwidth)) {
-    self->verdict->malformed = "expected the number \"MiB_per_s\"";
+    verdict->malformed = "expected the number \"MiB_per_s\"";
     return;
   }
   const double full = hr__mlperf_full_rate(&run);
   const double rate = hr__mlperf_rate(&run, bandwidth->valuedouble * 1048576, (double)INFINITY);
-  const double samples = hr__case_real(self->input, "files", 0) * run.samples_per_file;
-  hr__check_number(self, "samples_per_s", rate, 1e-5 * rate);
-  hr__check_number(self, "MiB_per_s", rate * run.sample_bytes / 1048576, 1e-5 * bandwidth->valuedouble);
-  hr__check_number(self, "derived_samples_per_s_without_io", full, 1e-3);
-  hr__check_number(self, "derived_share_of_full_speed", rate / full, 1e-4);
-  hr__check_number(self, "derived_epoch_s", samples / rate, 0.004 * samples / rate);
+  const double samples = hr__case_real(verdict->input, "files", 0) * run.samples_per_file;
+  hr__check_number(verdict, "samples_per_s", rate, 1e-5 * rate);
+  hr__check_number(verdict, "MiB_per_s", rate * run.sample_bytes / 1048576, 1e-5 * bandwidth->valuedouble);
+  hr__check_number(verdict, "derived_samples_per_s_without_io", full, 1e-3);
+  hr__check_number(verdict, "derived_share_of_full_speed", rate / full, 1e-4);
+  hr__check_number(verdict, "derived_epoch_s", samples / rate, 0.004 * samples / rate);
 }
 
 /* ---- Caches ---------------------------------------------------------------------------------------------- */
@@ -265,69 +265,60 @@ static bool is_same_order(const cJSON *input) {
   return !strstr(order, "random") && !strstr(order, "new");
 }
 
-static void run_cache_epoch(struct hr__cluster_case *self) {
-  const int64_t n_items = hr__case_whole(self->input, "items", 0), n_cached = hr__case_whole(self->input, "cache", 0);
+static void run_cache_epoch(struct hr__verdict *verdict) {
+  const int64_t n_items = hr__case_whole(verdict->input, "items", 0),
+                n_cached = hr__case_whole(verdict->input, "cache", 0);
   if (n_items < 0 || n_items > 1000) {
-    self->verdict->malformed = "\"items\" must be from 0 to 1000";
+    verdict->malformed = "\"items\" must be from 0 to 1000";
     return;
   }
   const struct hr__cache_misses misses =
-      hr__cache_misses(policy_of(self->input), n_items, n_cached, is_same_order(self->input));
+      hr__cache_misses(policy_of(verdict->input), n_items, n_cached, is_same_order(verdict->input));
   /* an expected mean with at most two decimals was measured in a simulation; other means are exact */
-  const double mean = hr__case_value_whole(hr__expected(self, "derived_mean", NULL), 0) >= 0
-                          ? cJSON_GetNumberValue(hr__expected(self, "derived_mean", NULL))
+  const double mean = hr__case_value_whole(hr__expected(verdict, "derived_mean", NULL), 0) >= 0
+                          ? cJSON_GetNumberValue(hr__expected(verdict, "derived_mean", NULL))
                           : 0;
   const bool is_rounded = fabs(100 * mean - round(100 * mean)) < 1e-9;
-  hr__check_number(self, "misses_per_epoch_after_first", misses.mean, 1e-9);
-  hr__check_number(self, "misses_per_epoch_after_first_min", (double)misses.least, 0);
-  hr__check_number(self, "misses_per_epoch_after_first_max", (double)misses.most, 0);
-  hr__check_number(self, "derived_mean", misses.mean, is_rounded ? 0.01 : 1e-6);
-  hr__check_number(self, "derived_min", (double)misses.least, 0);
-  hr__check_number(self, "derived_max", (double)misses.most, 0);
+  hr__check_number(verdict, "misses_per_epoch_after_first", misses.mean, 1e-9);
+  hr__check_number(verdict, "misses_per_epoch_after_first_min", (double)misses.least, 0);
+  hr__check_number(verdict, "misses_per_epoch_after_first_max", (double)misses.most, 0);
+  hr__check_number(verdict, "derived_mean", misses.mean, is_rounded ? 0.01 : 1e-6);
+  hr__check_number(verdict, "derived_min", (double)misses.least, 0);
+  hr__check_number(verdict, "derived_max", (double)misses.most, 0);
 }
 
-static void run_cache_share(struct hr__cluster_case *self) {
-  const double share = hr__case_real(self->input, "share_cached", 0);
-  const double hits = hr__cache_hits(policy_of(self->input), share, is_same_order(self->input));
-  hr__check_number(self, "derived_hit_share", hits, 1e-6);
-  hr__check_number(self, "hit_share", hits, 1e-6);
+static void run_cache_share(struct hr__verdict *verdict) {
+  const double share = hr__case_real(verdict->input, "share_cached", 0);
+  const double hits = hr__cache_hits(policy_of(verdict->input), share, is_same_order(verdict->input));
+  hr__check_number(verdict, "derived_hit_share", hits, 1e-6);
+  hr__check_number(verdict, "hit_share", hits, 1e-6);
 }
 
-static const struct hr__cluster_kind data_kinds[] = {{"multikueue-incremental", run_incremental},
-                                                     {"max-min-one", run_share_one},
-                                                     {"max-min-net", run_share_net},
-                                                     {"io-need", run_need},
-                                                     {"io-speed", run_speed},
-                                                     {"mlperf-files", run_files},
-                                                     {"mlperf-measured", run_measured},
-                                                     {"cache-epoch", run_cache_epoch},
-                                                     {"cache-lru-share", run_cache_share},
-                                                     {NULL, NULL}};
+static const struct hr__case_kind data_kinds[] = {{"multikueue-incremental", run_incremental},
+                                                  {"max-min-one", run_share_one},
+                                                  {"max-min-net", run_share_net},
+                                                  {"io-need", run_need},
+                                                  {"io-speed", run_speed},
+                                                  {"mlperf-files", run_files},
+                                                  {"mlperf-measured", run_measured},
+                                                  {"cache-epoch", run_cache_epoch},
+                                                  {"cache-lru-share", run_cache_share},
+                                                  {NULL, NULL}};
 
 /* ---- Kinds ----------------------------------------------------------------------------------------------- */
 
-static hr__run_cluster_case *find_kind(const char *kind) {
-  const struct hr__cluster_kind *const tables[] = {hr__cluster_autoscaler_kinds, hr__karpenter_kinds, data_kinds};
-  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-    for (const struct hr__cluster_kind *row = tables[i]; row->kind; row++)
-      if (strcmp(row->kind, kind) == 0) return row->run;
-  return NULL;
-}
-
-void hr__conform_clusters(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  struct hr__cluster_case self = {hr__case_get(whole, "input"), hr__case_get(whole, "expect"), verdict, 0};
-  hr__run_cluster_case *run = find_kind(kind);
-  if (!run) {
-    hr__verdict_unknown_kind(verdict, kind);
+void hr__conform_clusters(struct hr__verdict *verdict) {
+  if (!hr__run_kind(verdict, hr__cluster_autoscaler_kinds) && !hr__run_kind(verdict, hr__karpenter_kinds) &&
+      !hr__run_kind(verdict, data_kinds)) {
+    hr__verdict_unknown_kind(verdict);
     return;
   }
-  run(&self);
   if (verdict->malformed || verdict->no_memory) return;
   char text[200];
   uint32_t at = 0;
   const cJSON *member;
-  cJSON_ArrayForEach(member, self.expect) {
-    if (at >= 64 || !(self.compared >> at & 1)) {
+  cJSON_ArrayForEach(member, verdict->expect) {
+    if (at >= 64 || !(verdict->compared >> at & 1)) {
       snprintf(text, sizeof text, "expected value %.100s", member->string);
       hr__verdict_unsupported(verdict, text);
     }

@@ -17,19 +17,19 @@
 
 /* ---- Costs and scores ------------------------------------------------------------------------------------ */
 
-static void check_score(struct hr__cluster_case *self, struct hr__karpenter_score score) {
+static void check_score(struct hr__verdict *verdict, struct hr__karpenter_score score) {
   const double tolerance = isinf(score.score) ? 0 : 0.005 * score.score; // the cases state rounded scores
-  hr__check_bool(self, "approved", score.is_approved);
-  hr__check_number(self, "score", score.score, tolerance);
-  hr__check_number(self, "derived_score", score.score, tolerance);
+  hr__check_bool(verdict, "approved", score.is_approved);
+  hr__check_number(verdict, "score", score.score, tolerance);
+  hr__check_number(verdict, "derived_score", score.score, tolerance);
 }
 
-static void run_score(struct hr__cluster_case *self) {
-  const struct hr__karpenter_totals pool = {hr__case_real(self->input, "pool_cost", 0),
-                                            hr__case_real(self->input, "pool_disruption", 0)};
-  check_score(self,
-              hr__karpenter_score(hr__case_real(self->input, "savings", 0), hr__case_real(self->input, "disruption", 0),
-                                  pool, hr__case_real(self->input, "k", 2)));
+static void run_score(struct hr__verdict *verdict) {
+  const struct hr__karpenter_totals pool = {hr__case_real(verdict->input, "pool_cost", 0),
+                                            hr__case_real(verdict->input, "pool_disruption", 0)};
+  check_score(verdict, hr__karpenter_score(hr__case_real(verdict->input, "savings", 0),
+                                           hr__case_real(verdict->input, "disruption", 0), pool,
+                                           hr__case_real(verdict->input, "k", 2)));
 }
 
 /* Returns the disruption cost of a node with `n_pods` pods without priority and deletion cost. */
@@ -42,19 +42,19 @@ static double pods_of(const cJSON *object) {
   return hr__case_real(object, "pods_each", hr__case_real(object, "pods", 0));
 }
 
-static void run_totals(struct hr__cluster_case *self) {
-  const cJSON *nodes = hr__case_get(self->input, "nodes"), *node;
+static void run_totals(struct hr__verdict *verdict) {
+  const cJSON *nodes = hr__case_get(verdict->input, "nodes"), *node;
   struct hr__karpenter_totals totals = {0, 0};
   if (cJSON_IsNumber(nodes)) { // equal nodes
-    totals.cost = nodes->valuedouble * hr__case_real(self->input, "price", 0);
-    totals.disruption = nodes->valuedouble * disruption_of(pods_of(self->input));
+    totals.cost = nodes->valuedouble * hr__case_real(verdict->input, "price", 0);
+    totals.disruption = nodes->valuedouble * disruption_of(pods_of(verdict->input));
   } else
     cJSON_ArrayForEach(node, nodes) {
       totals.cost += hr__case_real(node, "price", 0);
       totals.disruption += disruption_of(pods_of(node));
     }
-  hr__check_number(self, "cost", totals.cost, 1e-9);
-  hr__check_number(self, "disruption", totals.disruption, 1e-9);
+  hr__check_number(verdict, "cost", totals.cost, 1e-9);
+  hr__check_number(verdict, "disruption", totals.disruption, 1e-9);
 }
 
 static bool is_balanced(const cJSON *pool) {
@@ -71,16 +71,15 @@ static struct hr__karpenter_part read_part(const cJSON *pool, double deleted, do
 }
 
 /* Returns the score of deleting nodes of one or several pools. */
-static struct hr__karpenter_score score_deletion(struct hr__cluster_case *self) {
-  const cJSON *pools = hr__case_get(self->input, "pools"), *one = hr__case_get(self->input, "pool"), *pool;
-  const cJSON *deleted = hr__case_get(self->input, "delete");
-  const double k = hr__case_real(self->input, "k", 2);
-  struct hr__karpenter_part *parts =
-      hr__verdict_alloc(self->verdict, 1 + (size_t)cJSON_GetArraySize(pools), sizeof *parts);
+static struct hr__karpenter_score score_deletion(struct hr__verdict *verdict) {
+  const cJSON *pools = hr__case_get(verdict->input, "pools"), *one = hr__case_get(verdict->input, "pool"), *pool;
+  const cJSON *deleted = hr__case_get(verdict->input, "delete");
+  const double k = hr__case_real(verdict->input, "k", 2);
+  struct hr__karpenter_part *parts = hr__verdict_alloc(verdict, 1 + (size_t)cJSON_GetArraySize(pools), sizeof *parts);
   uint32_t n = 0;
   double savings = 0;
   if (!parts) return (struct hr__karpenter_score){0};
-  if (one) parts[n++] = read_part(one, hr__case_real(self->input, "delete", 1), k);
+  if (one) parts[n++] = read_part(one, hr__case_real(verdict->input, "delete", 1), k);
   cJSON_ArrayForEach(pool, pools) {
     const cJSON *each = cJSON_IsObject(deleted)  ? hr__case_get(deleted, pool->string)
                         : cJSON_IsArray(deleted) ? cJSON_GetArrayItem(deleted, (int)n)
@@ -98,23 +97,23 @@ static double replacement_price(const cJSON *replacement, const char *required) 
   return isnan(spot) || strcmp(required, "on-demand") == 0 ? hr__case_real(replacement, "on_demand", 0) : spot;
 }
 
-static void run_move(struct hr__cluster_case *self) {
-  const cJSON *source = hr__case_get(self->input, "source");
+static void run_move(struct hr__verdict *verdict) {
+  const cJSON *source = hr__case_get(verdict->input, "source");
   if (!source) {
-    check_score(self, score_deletion(self));
+    check_score(verdict, score_deletion(verdict));
     return;
   }
   const double price = hr__case_real(source, "price", 0);
-  const double savings = price - replacement_price(hr__case_get(self->input, "replacement"),
-                                                   hr__case_text(self->input, "pool_requires", ""));
+  const double savings = price - replacement_price(hr__case_get(verdict->input, "replacement"),
+                                                   hr__case_text(verdict->input, "pool_requires", ""));
   const struct hr__karpenter_part part = {
-      is_balanced(self->input),
+      is_balanced(verdict->input),
       price,
       disruption_of(pods_of(source)),
-      {hr__case_real(self->input, "pool_cost", 0), hr__case_real(self->input, "pool_disruption", 0)},
-      hr__case_real(self->input, "k", 2)};
-  hr__check_number(self, "savings", savings, 1e-9);
-  check_score(self, hr__karpenter_score_move(savings, &part, 1));
+      {hr__case_real(verdict->input, "pool_cost", 0), hr__case_real(verdict->input, "pool_disruption", 0)},
+      hr__case_real(verdict->input, "k", 2)};
+  hr__check_number(verdict, "savings", savings, 1e-9);
+  check_score(verdict, hr__karpenter_score_move(savings, &part, 1));
 }
 
 /* Returns the number of a zone: the position of the first offering in the zone. If no offering is in the zone, returns
@@ -133,34 +132,34 @@ static bool is_spot(const cJSON *object) {
   return strcmp(hr__case_text(object, "capacity", "on-demand"), "spot") == 0;
 }
 
-static void run_node_price(struct hr__cluster_case *self) {
-  const cJSON *list = hr__case_get(self->input, "offerings"), *item;
+static void run_node_price(struct hr__verdict *verdict) {
+  const cJSON *list = hr__case_get(verdict->input, "offerings"), *item;
   struct hr__karpenter_offering *offerings =
-      hr__verdict_alloc(self->verdict, (size_t)cJSON_GetArraySize(list), sizeof *offerings);
+      hr__verdict_alloc(verdict, (size_t)cJSON_GetArraySize(list), sizeof *offerings);
   uint32_t n = 0;
   if (!offerings) return;
   cJSON_ArrayForEach(item, list) offerings[n++] =
       (struct hr__karpenter_offering){hr__case_real(item, "price", 0), zone_of(list, hr__case_text(item, "zone", "")),
                                       is_spot(item), hr__case_bool(item, "available", true)};
-  const char *zone = hr__case_text(self->input, "zone", NULL);
-  hr__check_number(self, "price",
+  const char *zone = hr__case_text(verdict->input, "zone", NULL);
+  hr__check_number(verdict, "price",
                    hr__karpenter_node_price(offerings, n, zone ? zone_of(list, zone) : (uint32_t)HR__KARPENTER_ANY,
-                                            is_spot(self->input)),
+                                            is_spot(verdict->input)),
                    1e-9);
 }
 
-static void run_ratio(struct hr__cluster_case *self) {
-  const double disruption = disruption_of(pods_of(self->input));
-  hr__check_number(self, "ratio", hr__karpenter_savings_ratio(hr__case_real(self->input, "price", 0), disruption),
+static void run_ratio(struct hr__verdict *verdict) {
+  const double disruption = disruption_of(pods_of(verdict->input));
+  hr__check_number(verdict, "ratio", hr__karpenter_savings_ratio(hr__case_real(verdict->input, "price", 0), disruption),
                    1e-9);
 }
 
-static void run_order(struct hr__cluster_case *self) {
-  const cJSON *list = hr__case_get(self->input, "candidates"), *item;
-  const uint32_t n = hr__case_count(self->input, "candidates");
-  struct hr__karpenter_node *nodes = hr__verdict_alloc(self->verdict, n, sizeof *nodes);
+static void run_order(struct hr__verdict *verdict) {
+  const cJSON *list = hr__case_get(verdict->input, "candidates"), *item;
+  const uint32_t n = hr__case_count(verdict->input, "candidates");
+  struct hr__karpenter_node *nodes = hr__verdict_alloc(verdict, n, sizeof *nodes);
   struct hr__karpenter_world world = {
-      .nodes = nodes, .n_nodes = n, .order = hr__verdict_alloc(self->verdict, n, sizeof *world.order)};
+      .nodes = nodes, .n_nodes = n, .order = hr__verdict_alloc(verdict, n, sizeof *world.order)};
   if (!nodes || !world.order) return;
   cJSON *ratios = cJSON_CreateObject(), *order = cJSON_CreateArray();
   uint32_t at = 0;
@@ -175,15 +174,15 @@ static void run_order(struct hr__cluster_case *self) {
   hr__karpenter_order(&world);
   for (uint32_t i = 0; i < n; i++)
     cJSON_AddItemToArray(order, cJSON_CreateString(cJSON_GetArrayItem(list, (int)world.order[i])->string));
-  hr__check_json(self, "order", order, HR__COMPARE_EXACTLY, 0);
-  hr__check_json(self, "ratios", ratios, HR__COMPARE_EXACTLY, 1e-9);
+  hr__check_json(verdict, "order", order, HR__COMPARE_EXACTLY, 0);
+  hr__check_json(verdict, "ratios", ratios, HR__COMPARE_EXACTLY, 1e-9);
 }
 
-static void run_eviction(struct hr__cluster_case *self) {
+static void run_eviction(struct hr__verdict *verdict) {
   /* a deletion cost that is not a number is ignored */
-  const double cost = hr__karpenter_eviction_cost(hr__case_real(self->input, "priority", 0),
-                                                  hr__case_real(self->input, "deletion_cost", 0));
-  hr__check_number(self, "cost", cost, 1e-12);
+  const double cost = hr__karpenter_eviction_cost(hr__case_real(verdict->input, "priority", 0),
+                                                  hr__case_real(verdict->input, "deletion_cost", 0));
+  hr__check_number(verdict, "cost", cost, 1e-12);
 }
 
 /* ---- Budgets --------------------------------------------------------------------------------------------- */
@@ -257,8 +256,8 @@ static struct hr__karpenter_budget read_budget(const cJSON *object) {
   return budget;
 }
 
-static int64_t now_of(struct hr__cluster_case *self) {
-  return seconds_of(hr__case_text(self->input, "now", "1970-01-01T00:00:00Z"));
+static int64_t now_of(struct hr__verdict *verdict) {
+  return seconds_of(hr__case_text(verdict->input, "now", "1970-01-01T00:00:00Z"));
 }
 
 /* Converts a number of nodes; INT64_MAX (unlimited) becomes INFINITY. */
@@ -266,41 +265,42 @@ static double nodes_of(int64_t nodes) {
   return nodes == INT64_MAX ? (double)INFINITY : (double)nodes;
 }
 
-static void run_budgets(struct hr__cluster_case *self) {
+static void run_budgets(struct hr__verdict *verdict) {
   const cJSON *reason, *item;
   struct hr__karpenter_budget *budgets =
-      hr__verdict_alloc(self->verdict, hr__case_count(self->input, "budgets"), sizeof *budgets);
+      hr__verdict_alloc(verdict, hr__case_count(verdict->input, "budgets"), sizeof *budgets);
   uint32_t n = 0;
   if (!budgets) return;
-  cJSON_ArrayForEach(item, hr__case_get(self->input, "budgets")) budgets[n++] = read_budget(item);
+  cJSON_ArrayForEach(item, hr__case_get(verdict->input, "budgets")) budgets[n++] = read_budget(item);
   cJSON *allowed = cJSON_CreateObject();
-  cJSON_ArrayForEach(reason, hr__expected(self, "allowed", NULL)) {
+  cJSON_ArrayForEach(reason, hr__expected(verdict, "allowed", NULL)) {
     uint32_t at = 0;
     cJSON *names = cJSON_CreateArray();
     cJSON_AddItemToArray(names, cJSON_CreateString(reason->string));
     for (uint32_t bits = reasons_of(names); bits > 1; bits >>= 1) at++;
     cJSON_Delete(names);
     const int64_t nodes = hr__karpenter_allowed_for(budgets, n, (enum hr__karpenter_reason)at,
-                                                    hr__case_whole(self->input, "pool_nodes", 0), now_of(self));
+                                                    hr__case_whole(verdict->input, "pool_nodes", 0), now_of(verdict));
     if (nodes == INT64_MAX)
       cJSON_AddNullToObject(allowed, reason->string);
     else
       cJSON_AddNumberToObject(allowed, reason->string, (double)nodes);
   }
-  hr__check_json(self, "allowed", allowed, HR__COMPARE_EXACTLY, 0);
+  hr__check_json(verdict, "allowed", allowed, HR__COMPARE_EXACTLY, 0);
 }
 
-static void run_one_budget(struct hr__cluster_case *self) {
-  const struct hr__karpenter_budget budget = read_budget(hr__case_get(self->input, "budget"));
-  const int64_t allowed = hr__karpenter_allowed(&budget, hr__case_whole(self->input, "pool_nodes", 0), now_of(self));
-  hr__check_number(self, "allowed", nodes_of(allowed), 0);
-  hr__check_bool(self, "error", budget.is_wrong);
+static void run_one_budget(struct hr__verdict *verdict) {
+  const struct hr__karpenter_budget budget = read_budget(hr__case_get(verdict->input, "budget"));
+  const int64_t allowed =
+      hr__karpenter_allowed(&budget, hr__case_whole(verdict->input, "pool_nodes", 0), now_of(verdict));
+  hr__check_number(verdict, "allowed", nodes_of(allowed), 0);
+  hr__check_bool(verdict, "error", budget.is_wrong);
 }
 
-static void run_active(struct hr__cluster_case *self) {
-  const struct hr__karpenter_budget budget = read_budget(self->input);
-  if (!budget.is_wrong) hr__check_bool(self, "active", hr__karpenter_is_active(&budget, now_of(self)));
-  hr__check_bool(self, "error", budget.is_wrong);
+static void run_active(struct hr__verdict *verdict) {
+  const struct hr__karpenter_budget budget = read_budget(verdict->input);
+  if (!budget.is_wrong) hr__check_bool(verdict, "active", hr__karpenter_is_active(&budget, now_of(verdict)));
+  hr__check_bool(verdict, "error", budget.is_wrong);
 }
 
 static int64_t allowed_by(const cJSON *value, int64_t nodes) {
@@ -311,12 +311,14 @@ static int64_t allowed_by(const cJSON *value, int64_t nodes) {
 
 /* Runs a case about the rest of a budget. Members that count nodes of other owners, nodes that are not initialized, or
    nodes with a terminating instance are ignored. */
-static void run_left(struct hr__cluster_case *self) {
+static void run_left(struct hr__verdict *verdict) {
   static const char *const leaving[] = {"being_deleted", "deleting", "marked", "not_ready", "unready"};
   int64_t n_leaving = 0;
-  for (size_t i = 0; i < sizeof leaving / sizeof *leaving; i++) n_leaving += hr__case_whole(self->input, leaving[i], 0);
-  const int64_t allowed = allowed_by(hr__case_get(self->input, "budget"), hr__case_whole(self->input, "pool_nodes", 0));
-  hr__check_number(self, "left", nodes_of(hr__karpenter_left(allowed, n_leaving)), 0);
+  for (size_t i = 0; i < sizeof leaving / sizeof *leaving; i++)
+    n_leaving += hr__case_whole(verdict->input, leaving[i], 0);
+  const int64_t allowed =
+      allowed_by(hr__case_get(verdict->input, "budget"), hr__case_whole(verdict->input, "pool_nodes", 0));
+  hr__check_number(verdict, "left", nodes_of(hr__karpenter_left(allowed, n_leaving)), 0);
 }
 
 /* ---- Consolidation --------------------------------------------------------------------------------------- */
@@ -333,10 +335,10 @@ static bool is_empty_pool(const cJSON *pool) {
 /* Runs a case with pools of nodes that are empty or have small pods. In each pool, as many nodes are removed as the
    budget allows. If a pool has pods, one of its nodes must remain. "allowed_each" is the number of nodes that are
    removed from the last pool. */
-static void run_pools(struct hr__cluster_case *self) {
+static void run_pools(struct hr__verdict *verdict) {
   const cJSON *pool;
   int64_t left = 0, total = 0, each = 0;
-  cJSON_ArrayForEach(pool, hr__case_get(self->input, "pools")) {
+  cJSON_ArrayForEach(pool, hr__case_get(verdict->input, "pools")) {
     const int64_t nodes = hr__case_whole(pool, "nodes", 0), times = hr__case_whole(pool, "times", 1);
     const int64_t allowed = allowed_by(hr__case_get(pool, "budget"), nodes);
     const int64_t spare = is_empty_pool(pool) || nodes < 1 ? nodes : nodes - 1;
@@ -344,9 +346,9 @@ static void run_pools(struct hr__cluster_case *self) {
     total += each * times;
     left += (nodes - each) * times;
   }
-  hr__check_number(self, "allowed", (double)total, 0);
-  hr__check_number(self, "allowed_each", (double)each, 0);
-  hr__check_number(self, "nodes_left", (double)left, 0);
+  hr__check_number(verdict, "allowed", (double)total, 0);
+  hr__check_number(verdict, "allowed_each", (double)each, 0);
+  hr__check_number(verdict, "nodes_left", (double)left, 0);
 }
 
 enum { MANY_TYPES = 30, MAX_TYPES = 1000, MAX_OFFERINGS = 4000, MAX_NODES = 1000, NODE_CORES = 32 };
@@ -414,31 +416,31 @@ static int64_t stated_types(const cJSON *input) {
 
 /* Builds spot types and one node. With a list of spot prices, each price becomes a type, and "node_type_index" is the
    type of the node. Otherwise the case states the number of types, and the rank of the node among them by price. */
-static void build_spot_types(struct hr__cluster_case *self, struct built *built) {
-  const cJSON *prices = hr__case_get(self->input, "spot_prices"), *price;
-  uint32_t at = (uint32_t)hr__case_whole(self->input, "node_type_index", 0);
+static void build_spot_types(struct hr__verdict *verdict, struct built *built) {
+  const cJSON *prices = hr__case_get(verdict->input, "spot_prices"), *price;
+  uint32_t at = (uint32_t)hr__case_whole(verdict->input, "node_type_index", 0);
   cJSON_ArrayForEach(price, prices) {
     add_type(built, NODE_CORES * 1000);
     add_offering(built, price->valuedouble, 0, true);
   }
   if (!prices) {
-    const int64_t stated = stated_types(self->input);
+    const int64_t stated = stated_types(verdict->input);
     const uint32_t n = stated < 0 ? 0 : (uint32_t)stated;
     add_priced_types(built, n, true);
-    at = (uint32_t)hr__case_whole(self->input, "node_rank_by_price", n) - 1;
+    at = (uint32_t)hr__case_whole(verdict->input, "node_rank_by_price", n) - 1;
   }
   if (at < built->n_types) add_node(built, at, built->offerings[at].price, true, 1, 0);
 }
 
 /* Builds one node, and the type that can replace it. If the case does not state a replacement, builds many types
    instead; the node then has the most expensive one. */
-static void build_one_node(struct hr__cluster_case *self, struct built *built) {
-  const cJSON *node = hr__case_get(self->input, "node"), *kinds = hr__case_get(self->input, "replacement");
-  const cJSON *pod = cJSON_GetArrayItem(hr__case_get(self->input, "pods"), 0), *offering;
-  const uint32_t n_pods = hr__case_get(self->input, "pods") ? hr__case_count(self->input, "pods") : 1;
+static void build_one_node(struct hr__verdict *verdict, struct built *built) {
+  const cJSON *node = hr__case_get(verdict->input, "node"), *kinds = hr__case_get(verdict->input, "replacement");
+  const cJSON *pod = cJSON_GetArrayItem(hr__case_get(verdict->input, "pods"), 0), *offering;
+  const uint32_t n_pods = hr__case_get(verdict->input, "pods") ? hr__case_count(verdict->input, "pods") : 1;
   const int64_t cpu_m = hr__read_amounts(pod).of[HR__CPU_M];
   if (!kinds) {
-    const int64_t stated = stated_types(self->input);
+    const int64_t stated = stated_types(verdict->input);
     const uint32_t n = stated < 0 ? (uint32_t)MANY_TYPES : (uint32_t)stated;
     add_priced_types(built, n, is_spot(node));
     if (built->n_types) add_node(built, built->n_types - 1, built->n_types, is_spot(node), n_pods, cpu_m);
@@ -453,15 +455,15 @@ static void build_one_node(struct hr__cluster_case *self, struct built *built) {
 }
 
 /* Builds several nodes of one type. The list "pods" has the number of pods of each node; the pods are small. */
-static void build_nodes(struct hr__cluster_case *self, struct built *built) {
-  const cJSON *nodes = hr__case_get(self->input, "nodes"), *pods = hr__case_get(self->input, "pods");
+static void build_nodes(struct hr__verdict *verdict, struct built *built) {
+  const cJSON *nodes = hr__case_get(verdict->input, "nodes"), *pods = hr__case_get(verdict->input, "pods");
   const bool is_listed = cJSON_IsArray(nodes),
              has_spot = hr__position_of(is_listed ? nodes : NULL, "spot") != UINT32_MAX;
-  const bool is_cheapest = hr__case_text_is(self->input, "type", "cheapest");
-  const bool has_smaller = !is_cheapest && (is_listed || hr__case_get(self->input, "node_cpu"));
-  const int64_t cores = hr__case_whole(self->input, "node_cpu", NODE_CORES);
+  const bool is_cheapest = hr__case_text_is(verdict->input, "type", "cheapest");
+  const bool has_smaller = !is_cheapest && (is_listed || hr__case_get(verdict->input, "node_cpu"));
+  const int64_t cores = hr__case_whole(verdict->input, "node_cpu", NODE_CORES);
   if (cores < 1 || cores > 100000) {
-    self->verdict->malformed = "\"node_cpu\" must be from 1 to 100000";
+    verdict->malformed = "\"node_cpu\" must be from 1 to 100000";
     return;
   }
   for (int64_t size = has_smaller ? 1 : cores; size < 2 * cores; size *= 2) {
@@ -480,19 +482,19 @@ static void build_nodes(struct hr__cluster_case *self, struct built *built) {
   }
 }
 
-static bool make_built(struct hr__cluster_case *self, struct built *built) {
-  built->types = hr__verdict_alloc(self->verdict, MAX_TYPES, sizeof *built->types);
-  built->offerings = hr__verdict_alloc(self->verdict, MAX_OFFERINGS, sizeof *built->offerings);
-  built->nodes = hr__verdict_alloc(self->verdict, MAX_NODES, sizeof *built->nodes);
-  built->pods = hr__verdict_alloc(self->verdict, MAX_NODES, sizeof *built->pods);
+static bool make_built(struct hr__verdict *verdict, struct built *built) {
+  built->types = hr__verdict_alloc(verdict, MAX_TYPES, sizeof *built->types);
+  built->offerings = hr__verdict_alloc(verdict, MAX_OFFERINGS, sizeof *built->offerings);
+  built->nodes = hr__verdict_alloc(verdict, MAX_NODES, sizeof *built->nodes);
+  built->pods = hr__verdict_alloc(verdict, MAX_NODES, sizeof *built->pods);
   return built->types && built->offerings && built->nodes && built->pods;
 }
 
-static void check_command(struct hr__cluster_case *self, const struct built *built,
+static void check_command(struct hr__verdict *verdict, const struct built *built,
                           const struct hr__karpenter_world *world, struct hr__karpenter_command command) {
   static const char *const names[] = {"none", "delete", "replace"};
-  hr__check_text(self, "action", names[command.action]);
-  hr__check_number(self, "types_sent", command.n_sent, 0);
+  hr__check_text(verdict, "action", names[command.action]);
+  hr__check_number(verdict, "types_sent", command.n_sent, 0);
   cJSON *sent = cJSON_CreateArray(), *deleted = cJSON_CreateArray();
   bool has_own = false;
   for (uint32_t i = 0; i < command.n_sent; i++) {
@@ -502,73 +504,73 @@ static void check_command(struct hr__cluster_case *self, const struct built *bui
   }
   for (uint32_t i = 0; i < command.n_nodes; i++)
     cJSON_AddItemToArray(deleted, cJSON_CreateNumber(world->order[command.first + i]));
-  hr__check_json(self, "indices_sent", sent, HR__COMPARE_SETS, 0);
-  if (cJSON_IsNumber(hr__expected(self, "deleted", NULL))) { // their number
+  hr__check_json(verdict, "indices_sent", sent, HR__COMPARE_SETS, 0);
+  if (cJSON_IsNumber(hr__expected(verdict, "deleted", NULL))) { // their number
     cJSON_Delete(deleted);
     deleted = cJSON_CreateNumber(command.n_nodes);
   }
-  hr__check_json(self, "deleted", deleted, HR__COMPARE_SETS, 0);
+  hr__check_json(verdict, "deleted", deleted, HR__COMPARE_SETS, 0);
   const double left = built->n_nodes - command.n_nodes + (command.action == HR__KARPENTER_REPLACE ? 1 : 0);
-  hr__check_number(self, "nodes_after", left, 0);
-  hr__check_number(self, "nodes_left", left, 0);
-  hr__check_text(self, "replacement_excludes", has_own ? NULL : "own type");
+  hr__check_number(verdict, "nodes_after", left, 0);
+  hr__check_number(verdict, "nodes_left", left, 0);
+  hr__check_text(verdict, "replacement_excludes", has_own ? NULL : "own type");
 }
 
 /* If the case has a budget, keeps only as many candidates for removal as it allows: the best ones. */
-static void keep_within_budget(struct hr__cluster_case *self, struct built *built,
+static void keep_within_budget(struct hr__verdict *verdict, struct built *built,
                                const struct hr__karpenter_world *world) {
-  const cJSON *budget = hr__case_get(self->input, "budget");
+  const cJSON *budget = hr__case_get(verdict->input, "budget");
   if (!budget) return;
   const int64_t allowed = allowed_by(budget, built->n_nodes);
   const uint32_t n_candidates = hr__karpenter_order(world);
   for (uint32_t i = 0; i < n_candidates; i++) built->nodes[world->order[i]].is_candidate = i < allowed;
 }
 
-static void run_consolidate(struct hr__cluster_case *self) {
+static void run_consolidate(struct hr__verdict *verdict) {
   struct built built = {0};
-  if (hr__case_get(self->input, "pools")) {
-    run_pools(self);
+  if (hr__case_get(verdict->input, "pools")) {
+    run_pools(verdict);
     return;
   }
-  if (!make_built(self, &built)) return;
-  if (hr__case_get(self->input, "node"))
-    build_one_node(self, &built);
-  else if (hr__case_get(self->input, "nodes"))
-    build_nodes(self, &built);
+  if (!make_built(verdict, &built)) return;
+  if (hr__case_get(verdict->input, "node"))
+    build_one_node(verdict, &built);
+  else if (hr__case_get(verdict->input, "nodes"))
+    build_nodes(verdict, &built);
   else
-    build_spot_types(self, &built);
-  const char *required = hr__case_text(self->input, "pool_requires", "");
-  const struct hr__karpenter_world world = {
-      .types = built.types,
-      .offerings = built.offerings,
-      .nodes = built.nodes,
-      .pods = built.pods,
-      .n_types = built.n_types,
-      .n_nodes = built.n_nodes,
-      .allows_spot = strcmp(required, "on-demand") != 0,
-      .allows_on_demand = strcmp(required, "spot") != 0,
-      .zone = HR__KARPENTER_ANY,
-      .spot_to_spot = hr__case_bool(self->input, "spot_to_spot", false),
-      .min_types = (uint32_t)hr__case_whole(self->input, "min_values_types", 0),
-      .free = hr__verdict_alloc(self->verdict, built.n_nodes, sizeof *world.free),
-      .leaves = hr__verdict_alloc(self->verdict, built.n_nodes, sizeof *world.leaves),
-      .order = hr__verdict_alloc(self->verdict, built.n_nodes, sizeof *world.order),
-      .sent = hr__verdict_alloc(self->verdict, built.n_types, sizeof *world.sent)};
-  if (!world.free || !world.leaves || !world.order || !world.sent || self->verdict->malformed) return;
-  keep_within_budget(self, &built, &world);
-  check_command(self, &built, &world, hr__karpenter_consolidate(&world));
+    build_spot_types(verdict, &built);
+  const char *required = hr__case_text(verdict->input, "pool_requires", "");
+  const struct hr__karpenter_world world = {.types = built.types,
+                                            .offerings = built.offerings,
+                                            .nodes = built.nodes,
+                                            .pods = built.pods,
+                                            .n_types = built.n_types,
+                                            .n_nodes = built.n_nodes,
+                                            .allows_spot = strcmp(required, "on-demand") != 0,
+                                            .allows_on_demand = strcmp(required, "spot") != 0,
+                                            .zone = HR__KARPENTER_ANY,
+                                            .spot_to_spot = hr__case_bool(verdict->input, "spot_to_spot", false),
+                                            .min_types =
+                                                (uint32_t)hr__case_whole(verdict->input, "min_values_types", 0),
+                                            .free = hr__verdict_alloc(verdict, built.n_nodes, sizeof *world.free),
+                                            .leaves = hr__verdict_alloc(verdict, built.n_nodes, sizeof *world.leaves),
+                                            .order = hr__verdict_alloc(verdict, built.n_nodes, sizeof *world.order),
+                                            .sent = hr__verdict_alloc(verdict, built.n_types, sizeof *world.sent)};
+  if (!world.free || !world.leaves || !world.order || !world.sent || verdict->malformed) return;
+  keep_within_budget(verdict, &built, &world);
+  check_command(verdict, &built, &world, hr__karpenter_consolidate(&world));
 }
 
-const struct hr__cluster_kind hr__karpenter_kinds[] = {{"karpenter-balanced-score", run_score},
-                                                       {"karpenter-pool-totals", run_totals},
-                                                       {"karpenter-balanced-move", run_move},
-                                                       {"karpenter-node-price", run_node_price},
-                                                       {"karpenter-savings-ratio", run_ratio},
-                                                       {"karpenter-candidate-order", run_order},
-                                                       {"karpenter-eviction-cost", run_eviction},
-                                                       {"karpenter-budget", run_budgets},
-                                                       {"karpenter-budget-one", run_one_budget},
-                                                       {"karpenter-budget-active", run_active},
-                                                       {"karpenter-budget-left", run_left},
-                                                       {"karpenter-consolidate", run_consolidate},
-                                                       {NULL, NULL}};
+const struct hr__case_kind hr__karpenter_kinds[] = {{"karpenter-balanced-score", run_score},
+                                                    {"karpenter-pool-totals", run_totals},
+                                                    {"karpenter-balanced-move", run_move},
+                                                    {"karpenter-node-price", run_node_price},
+                                                    {"karpenter-savings-ratio", run_ratio},
+                                                    {"karpenter-candidate-order", run_order},
+                                                    {"karpenter-eviction-cost", run_eviction},
+                                                    {"karpenter-budget", run_budgets},
+                                                    {"karpenter-budget-one", run_one_budget},
+                                                    {"karpenter-budget-active", run_active},
+                                                    {"karpenter-budget-left", run_left},
+                                                    {"karpenter-consolidate", run_consolidate},
+                                                    {NULL, NULL}};

@@ -97,17 +97,10 @@ static cJSON *assignment_json(const struct hr__kueue_case *self, const struct hr
   return json;
 }
 
-static void add_usage(struct hr__kueue_case *self, uint32_t queue, const cJSON *object) {
-  uint32_t count;
-  struct hr__kueue_usage *usage = hr__kueue_case_usage(self, object, &count);
-  for (uint32_t i = 0; usage && queue != HR_NONE && i < count; i++)
-    hr__kueue_add_usage(&self->world.tree, queue, usage[i].pair, usage[i].amount);
-}
-
 static void add_usages(struct hr__kueue_case *self, const char *member) {
   const cJSON *item;
   cJSON_ArrayForEach(item, hr__case_get(self->input, member))
-      add_usage(self, hr__kueue_name_find(&self->queues, item->string), item);
+      hr__kueue_case_add_usage(self, hr__kueue_name_find(&self->queues, item->string), item);
 }
 
 /* Reads the slice (an earlier workload of the same job) that the workload replaces. It is the workload "replaceWl", or
@@ -144,26 +137,17 @@ static bool read_replaced(struct hr__kueue_case *self, struct hr__kueue_workload
 
 /* Builds the workload of a case from its pod sets. `queue` is the name of its ClusterQueue. Returns false if the queue
    is unknown, or if memory is exhausted. */
-static bool read_subject(struct hr__kueue_case *self, const cJSON *pod_sets, const char *queue,
-                         struct hr__kueue_workload *out) {
+static bool read_subject(struct hr__kueue_case *self, const char *queue, struct hr__kueue_workload *out) {
   *out = (struct hr__kueue_workload){.name = "subject", .local_queue = HR_NONE};
   out->queue = hr__kueue_name_find(&self->queues, queue);
   if (out->queue == HR_NONE) {
     self->verdict->malformed = "expected the ClusterQueue of the workload";
     return false;
   }
-  out->pod_sets = hr__kueue_case_pod_sets(self, pod_sets, &out->n_pod_sets);
+  out->pod_sets = hr__kueue_case_pod_sets(self, hr__case_get(self->input, "podSets"), &out->n_pod_sets);
   if (!out->pod_sets) return false;
   self->world.max_pod_sets = out->n_pod_sets;
-  const cJSON *item;
-  cJSON_ArrayForEach(
-      item, hr__case_get(
-                self->input,
-                "reclaimablePods")) for (uint32_t i = 0; i < out->n_pod_sets;
-                                         i++) if (strcmp(out->pod_sets[i].name, hr__case_text(item, "name", "")) == 0 &&
-                                                  hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_RECLAIMABLE_PODS))
-      out->pod_sets[i]
-          .reclaimable = hr__case_whole(item, "count", 0);
+  hr__kueue_case_reclaimable(self, hr__case_get(self->input, "reclaimablePods"), out);
   return hr__kueue_read_allowed(self, hr__case_get(self->input, "allowedFlavors"), out) && read_replaced(self, out) &&
          hr__kueue_case_workloads(self, NULL, 0);
 }
@@ -200,31 +184,24 @@ static cJSON *flavors_json(const struct hr__kueue_case *self, const struct hr__k
   return flavors;
 }
 
-static void case_assign(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  struct hr__kueue_case self;
+static void case_assign(struct hr__kueue_case *self) {
   struct hr__kueue_workload workload;
   struct hr__kueue_assignment assignment;
-  if (!hr__kueue_case_begin(&self, whole, verdict)) return;
-  const cJSON *input = self.input, *expect = hr__case_get(whole, "expect");
-  if (!read_subject(&self, hr__case_get(input, "podSets"), hr__case_text(input, "targetCQ", NULL), &workload)) return;
-  add_usages(&self, "usage");
-  if (!run(&self, &workload, &assignment)) return;
-  hr__verdict_compare_text(verdict, "mode", hr__case_get(expect, "mode"), hr__kueue_mode_name(assignment.mode));
-  const cJSON *want = hr__case_get(expect, "assignment"), *flavors = hr__case_get(expect, "flavors");
-  if (flavors) {
-    cJSON *actual = flavors_json(&self, &assignment);
-    hr__verdict_compare(verdict, "flavors", flavors, actual, HR__COMPARE_EXACTLY, 0);
-    cJSON_Delete(actual);
-  }
+  const cJSON *expect = self->expect;
+  if (!read_subject(self, hr__case_text(self->input, "targetCQ", NULL), &workload)) return;
+  add_usages(self, "usage");
+  if (!run(self, &workload, &assignment)) return;
+  hr__compare_text(self->verdict, "mode", hr__kueue_mode_name(assignment.mode));
+  const cJSON *want = hr__case_get(expect, "assignment");
+  if (hr__case_get(expect, "flavors"))
+    hr__compare_json(self->verdict, "flavors", flavors_json(self, &assignment), HR__COMPARE_EXACTLY);
   if (!want) return;
   /* The attempts for each flavor are not part of the result. */
-  cJSON *expected = cJSON_Duplicate(want, true), *actual = assignment_json(&self, &workload, &assignment), *row;
+  cJSON *expected = cJSON_Duplicate(want, true), *actual = assignment_json(self, &workload, &assignment), *row;
   cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(expected, "podSets"))
       cJSON_DeleteItemFromObjectCaseSensitive(row, "attempts");
-  bool compare_reason = hr__case_get(want, "noFitReason") != NULL;
-  if (!compare_reason) cJSON_DeleteItemFromObjectCaseSensitive(actual, "noFitReason");
-  hr__verdict_compare(verdict, "assignment", expected, actual, HR__COMPARE_EXACTLY, 0);
+  if (!hr__case_get(want, "noFitReason")) cJSON_DeleteItemFromObjectCaseSensitive(actual, "noFitReason");
+  hr__verdict_compare(self->verdict, "assignment", expected, actual, HR__COMPARE_EXACTLY, 0);
   cJSON_Delete(expected);
   cJSON_Delete(actual);
 }
@@ -237,10 +214,9 @@ static const char default_queue[] =
     "{\"name\":\"flavor-a\",\"resources\":[{\"name\":\"cpu\",\"nominal\":2000,\"borrowingLimit\":4000}]},"
     "{\"name\":\"flavor-b\",\"resources\":[{\"name\":\"cpu\",\"nominal\":2000,\"borrowingLimit\":4000}]}]}]}";
 
-static void compare_reasons(struct hr__kueue_case *self, const struct hr__kueue_assignment *assignment,
-                            const cJSON *expect) {
-  const cJSON *want = hr__case_get(expect, "wantFlavorAttempts");
-  hr__verdict_compare_text(self->verdict, "noFitReason", hr__case_get(expect, "wantNoFitReason"),
+static void compare_reasons(struct hr__kueue_case *self, const struct hr__kueue_assignment *assignment) {
+  const cJSON *want = hr__case_get(self->expect, "wantFlavorAttempts");
+  hr__verdict_compare_text(self->verdict, "noFitReason", hr__case_get(self->expect, "wantNoFitReason"),
                            hr__kueue_reason_name(assignment->reason));
   for (uint32_t i = 0; i < assignment->n_pod_sets; i++) {
     const struct hr__kueue_pod_set_assignment *row = &assignment->pod_sets[i];
@@ -253,22 +229,19 @@ static void compare_reasons(struct hr__kueue_case *self, const struct hr__kueue_
   }
 }
 
-static void case_no_fit_reason(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  cJSON *copy = cJSON_Duplicate(whole, true), *input = cJSON_GetObjectItemCaseSensitive(copy, "input");
+static void prepare_reason(cJSON *input) {
   if (!hr__case_get(input, "cq")) cJSON_AddItemToObject(input, "cq", cJSON_Parse(default_queue));
   cJSON *list = cJSON_AddArrayToObject(input, "podSets");
   cJSON_AddItemToArray(list, cJSON_Duplicate(hr__case_get(input, "podSet"), true));
-  struct hr__kueue_case self;
+}
+
+static void case_no_fit_reason(struct hr__kueue_case *self) {
   struct hr__kueue_workload workload;
   struct hr__kueue_assignment assignment;
-  if (hr__kueue_case_begin(&self, copy, verdict) &&
-      read_subject(&self, list, hr__case_text(hr__case_get(input, "cq"), "name", NULL), &workload)) {
-    add_usage(&self, workload.queue, hr__case_get(input, "cqUsage"));
-    add_usages(&self, "siblingCQUsage");
-    if (run(&self, &workload, &assignment)) compare_reasons(&self, &assignment, hr__case_get(whole, "expect"));
-  }
-  cJSON_Delete(copy);
+  if (!read_subject(self, hr__case_text(hr__case_get(self->input, "cq"), "name", NULL), &workload)) return;
+  hr__kueue_case_add_usage(self, workload.queue, hr__case_get(self->input, "cqUsage"));
+  add_usages(self, "siblingCQUsage");
+  if (run(self, &workload, &assignment)) compare_reasons(self, &assignment);
 }
 
 /* ---- Bookmarks ---- */
@@ -307,12 +280,11 @@ static int64_t cores(const cJSON *input, const char *name) {
   return value;
 }
 
-/* Returns a whole case: the input of a case of this kind together with its world. The caller must free it. */
-static cJSON *bookmark_case(const cJSON *input) {
-  cJSON *copy = cJSON_CreateObject(), *world = cJSON_Parse(bookmark_world), *item;
-  cJSON_AddItemToObject(copy, "input", world);
-  cJSON_ArrayForEach(item, input) cJSON_AddItemToObject(world, item->string, cJSON_Duplicate(item, true));
-  cJSON *queues = cJSON_AddArrayToObject(world, "clusterQueues");
+/* Adds the world of the case. */
+static void prepare_bookmark(cJSON *input) {
+  cJSON *world = cJSON_Parse(bookmark_world), *queues = cJSON_AddArrayToObject(input, "clusterQueues"), *item;
+  cJSON_ArrayForEach(item, world) cJSON_AddItemToObject(input, item->string, cJSON_Duplicate(item, true));
+  cJSON_Delete(world);
   cJSON *queue = bookmark_queue("cq", cores(input, "nominalPerFlavor"));
   cJSON_AddItemToObject(queue, "flavorFungibility", cJSON_Duplicate(hr__case_get(input, "fungibility"), true));
   cJSON_AddItemToArray(queues, queue);
@@ -322,49 +294,38 @@ static cJSON *bookmark_case(const cJSON *input) {
   cJSON_AddNumberToObject(pod_set, "count", 1);
   cJSON_AddNumberToObject(cJSON_AddObjectToObject(pod_set, "requests"), "cpu", (double)cores(input, "request"));
   cJSON_AddStringToObject(cJSON_AddObjectToObject(pod_set, "topologyRequest"), "required", "kubernetes.io/hostname");
-  cJSON_AddItemToArray(cJSON_AddArrayToObject(world, "podSets"), pod_set);
-  return copy;
+  cJSON_AddItemToArray(cJSON_AddArrayToObject(input, "podSets"), pod_set);
 }
 
-static void case_last_tried(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  cJSON *copy = bookmark_case(hr__case_get(whole, "input"));
-  struct hr__kueue_case self;
+static void case_last_tried(struct hr__kueue_case *self) {
   struct hr__kueue_workload workload;
   struct hr__kueue_assignment assignment;
-  if (hr__kueue_case_begin(&self, copy, verdict) &&
-      read_subject(&self, hr__case_get(self.input, "podSets"), "cq", &workload)) {
-    add_usage(&self, workload.queue, hr__case_get(self.input, "clusterQueueUsage"));
-    if (run(&self, &workload, &assignment)) {
-      const cJSON *expect = hr__case_get(whole, "expect");
-      const struct hr__kueue_pod_set_assignment *row = &assignment.pod_sets[0];
-      hr__verdict_compare_text(verdict, "mode", hr__case_get(expect, "wantMode"), hr__kueue_mode_name(assignment.mode));
-      hr__verdict_compare_number(verdict, "tried", hr__case_get(expect, "wantTriedFlavorIdx"),
-                                 row->n_choices ? row->choices[0].tried : -2);
-      const cJSON *plan = hr__case_get(expect, "wantPlan");
-      if (plan) hr__verdict_compare_bool(verdict, "plan", plan, row->placement != NULL);
-    }
-  }
-  cJSON_Delete(copy);
+  if (!read_subject(self, "cq", &workload)) return;
+  hr__kueue_case_add_usage(self, workload.queue, hr__case_get(self->input, "clusterQueueUsage"));
+  if (!run(self, &workload, &assignment)) return;
+  const cJSON *expect = self->expect, *plan = hr__case_get(expect, "wantPlan");
+  const struct hr__kueue_pod_set_assignment *row = &assignment.pod_sets[0];
+  hr__verdict_compare_text(self->verdict, "mode", hr__case_get(expect, "wantMode"),
+                           hr__kueue_mode_name(assignment.mode));
+  hr__verdict_compare_number(self->verdict, "tried", hr__case_get(expect, "wantTriedFlavorIdx"),
+                             row->n_choices ? row->choices[0].tried : -2);
+  if (plan) hr__verdict_compare_bool(self->verdict, "plan", plan, row->placement != NULL);
 }
 
 /* ---- Other kinds ---- */
 
-static void case_is_preferred(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  const cJSON *input = hr__case_get(whole, "input"), *a = hr__case_get(input, "a"), *b = hr__case_get(input, "b");
-  const char *preference = hr__case_text(hr__case_get(input, "fungibility"), "preference", "");
+static void case_is_preferred(struct hr__kueue_case *self) {
+  const cJSON *input = self->input, *a = hr__case_get(input, "a"), *b = hr__case_get(input, "b");
   struct hr__kueue_outcome left = {read_fit(hr__case_text(a, "mode", "")),
                                    (int32_t)hr__case_whole(a, "borrowingLevel", 0)};
   struct hr__kueue_outcome right = {read_fit(hr__case_text(b, "mode", "")),
                                     (int32_t)hr__case_whole(b, "borrowingLevel", 0)};
-  bool preferred = hr__kueue_is_preferred(left, right, strcmp(preference, "PreemptionOverBorrowing") == 0);
-  hr__verdict_compare_bool(verdict, "aPreferred", hr__case_get(hr__case_get(whole, "expect"), "aPreferred"), preferred);
+  bool preemption_first = hr__case_text_is(hr__case_get(input, "fungibility"), "preference", "PreemptionOverBorrowing");
+  hr__compare_bool(self->verdict, "aPreferred", hr__kueue_is_preferred(left, right, preemption_first));
 }
 
-static void case_total_requests(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  const cJSON *input = hr__case_get(whole, "input"), *fields = hr__case_get(input, "fields"), *item, *request;
+static void case_total_requests(struct hr__kueue_case *self) {
+  const cJSON *input = self->input, *fields = hr__case_get(input, "fields"), *item, *request;
   const cJSON *pod_sets = hr__case_get(hr__case_get(hr__case_get(input, "args"), "wl"), "podSets");
   const cJSON *old = hr__case_get(hr__case_get(fields, "replaceWorkloadSlice"), "podSets");
   cJSON *actual = cJSON_CreateObject();
@@ -379,16 +340,10 @@ static void case_total_requests(const cJSON *whole, const char *kind, struct hr_
       char pair[300];
       if (!amount || !flavor) continue;
       snprintf(pair, sizeof pair, "%.100s/%.190s", flavor, request->string);
-      cJSON *sum = cJSON_GetObjectItemCaseSensitive(actual, pair);
-      if (sum)
-        cJSON_SetNumberValue(sum, sum->valuedouble + (double)amount);
-      else
-        cJSON_AddNumberToObject(actual, pair, (double)amount);
+      hr__kueue_case_add_to(actual, pair, amount);
     }
   }
-  hr__verdict_compare(verdict, "want", hr__case_get(hr__case_get(whole, "expect"), "want"), actual, HR__COMPARE_EXACTLY,
-                      0);
-  cJSON_Delete(actual);
+  hr__compare_json(self->verdict, "want", actual, HR__COMPARE_EXACTLY);
 }
 
 struct limit {
@@ -403,11 +358,10 @@ static bool within_limit(void *argument, const int64_t *counts) {
   return sum <= limit->total;
 }
 
-static void case_reduce(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect"), *item;
+static void case_reduce(struct hr__kueue_case *self) {
+  const cJSON *input = self->input, *item;
   size_t n = hr__case_count(input, "podSets");
-  int64_t *full = hr__verdict_alloc(verdict, 3 * (n + 1), sizeof *full), sum = 0;
+  int64_t *full = hr__verdict_alloc(self->verdict, 3 * (n + 1), sizeof *full), sum = 0;
   if (!full) return;
   int64_t *minimum = full + n + 1, *counts = minimum + n + 1;
   struct limit limit = {.total = hr__case_whole(input, "countLimit", 0)};
@@ -417,14 +371,14 @@ static void case_reduce(const cJSON *whole, const char *kind, struct hr__verdict
   }
   bool found = hr__kueue_reduce(full, minimum, limit.n, counts, within_limit, &limit);
   for (uint32_t i = 0; found && i < limit.n; i++) sum += counts[i];
-  hr__verdict_compare_bool(verdict, "found", hr__case_get(expect, "found"), found);
-  hr__verdict_compare_number(verdict, "count", hr__case_get(expect, "count"), (double)sum);
+  hr__compare_bool(self->verdict, "found", found);
+  hr__compare_number(self->verdict, "count", (double)sum);
 }
 
-const struct hr__kueue_case_kind hr__kueue_flavor_kinds[] = {{"flavor.assign", case_assign},
-                                                             {"flavor.isPreferred", case_is_preferred},
-                                                             {"flavor.noFitReason", case_no_fit_reason},
-                                                             {"flavor.totalRequests", case_total_requests},
-                                                             {"flavor.lastTried", case_last_tried},
-                                                             {"partialAdmission.search", case_reduce},
-                                                             {NULL, NULL}};
+const struct hr__kueue_case_kind hr__kueue_flavor_kinds[] = {{"flavor.assign", case_assign, NULL},
+                                                             {"flavor.isPreferred", case_is_preferred, NULL},
+                                                             {"flavor.noFitReason", case_no_fit_reason, prepare_reason},
+                                                             {"flavor.totalRequests", case_total_requests, NULL},
+                                                             {"flavor.lastTried", case_last_tried, prepare_bookmark},
+                                                             {"partialAdmission.search", case_reduce, NULL},
+                                                             {NULL, NULL, NULL}};

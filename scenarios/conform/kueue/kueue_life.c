@@ -70,46 +70,37 @@ static cJSON *targets_json(const struct hr__kueue_case *self, const struct hr__k
   return list;
 }
 
-static bool begin(struct hr__kueue_case *self, const cJSON *whole, struct hr__verdict *verdict,
-                  struct hr__kueue_preemptor *preemptor) {
-  if (!hr__kueue_case_begin(self, whole, verdict)) return false;
-  const cJSON *incoming = hr__case_get(self->input, "incoming"), *lists[2];
-  lists[0] = hr__case_get(self->input, "admitted");
-  lists[1] = hr__case_get(self->input, "candidates");
-  self->world.max_pod_sets = hr__case_count(incoming, "podSets");
+static bool begin(struct hr__kueue_case *self, struct hr__kueue_preemptor *preemptor) {
+  const cJSON *const lists[] = {hr__case_get(self->input, "admitted"), hr__case_get(self->input, "candidates")};
+  self->world.max_pod_sets = hr__case_count(hr__case_get(self->input, "incoming"), "podSets");
   if (!hr__kueue_case_workloads(self, lists, 2)) return false;
-  if (hr__kueue_preemptor_begin(preemptor, verdict->arena, &self->world)) return true;
-  verdict->no_memory = true;
+  if (hr__kueue_preemptor_begin(preemptor, self->verdict->arena, &self->world)) return true;
+  self->verdict->no_memory = true;
   return false;
 }
 
-static void case_preempt(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  struct hr__kueue_case self;
+static void case_preempt(struct hr__kueue_case *self) {
   struct hr__kueue_preemptor preemptor;
   struct hr__kueue_workload incoming;
   struct hr__kueue_assignment assignment;
-  if (!begin(&self, whole, verdict, &preemptor)) return;
-  if (!hr__kueue_case_workload(&self, hr__case_get(self.input, "incoming"), &incoming)) return;
-  incoming.queue = hr__kueue_name_find(&self.queues, hr__case_text(self.input, "targetCQ", NULL));
+  if (!begin(self, &preemptor)) return;
+  if (!hr__kueue_case_workload(self, hr__case_get(self->input, "incoming"), &incoming)) return;
+  incoming.queue = hr__kueue_name_find(&self->queues, hr__case_text(self->input, "targetCQ", NULL));
   if (incoming.queue == HR_NONE) {
-    verdict->malformed = "expected the ClusterQueue of the incoming workload";
+    self->verdict->malformed = "expected the ClusterQueue of the incoming workload";
     return;
   }
-  if (!hr__kueue_assignment_begin(&assignment, verdict->arena, &self.world)) {
-    verdict->no_memory = true;
+  if (!hr__kueue_assignment_begin(&assignment, self->verdict->arena, &self->world)) {
+    self->verdict->no_memory = true;
     return;
   }
-  read_assignment(&self, &incoming, &assignment);
-  uint64_t before = fingerprint(&self.world);
+  read_assignment(self, &incoming, &assignment);
+  uint64_t before = fingerprint(&self->world);
   uint32_t count = hr__kueue_preempt(&preemptor, &incoming, &assignment);
-  const cJSON *expect = hr__case_get(whole, "expect");
-  cJSON *actual = targets_json(&self, &preemptor), *unchanged = cJSON_CreateTrue();
-  hr__verdict_compare(verdict, "preempted", hr__case_get(expect, "preempted"), actual, HR__COMPARE_SETS, 0);
-  hr__verdict_compare_number(verdict, "preemptedCount", hr__case_get(expect, "preemptedCount"), count);
-  hr__verdict_compare_bool(verdict, "state is unchanged", unchanged, before == fingerprint(&self.world));
-  cJSON_Delete(unchanged);
-  cJSON_Delete(actual);
+  const cJSON unchanged = {.type = cJSON_True};
+  hr__compare_json(self->verdict, "preempted", targets_json(self, &preemptor), HR__COMPARE_SETS);
+  hr__compare_number(self->verdict, "preemptedCount", count);
+  hr__verdict_compare_bool(self->verdict, "state is unchanged", &unchanged, before == fingerprint(&self->world));
 }
 
 /* ---- Orders ---- */
@@ -127,10 +118,10 @@ static bool is_same_text(const cJSON *a, const cJSON *b, const char *name) {
 /* Numbers the queues and the local queues of the candidates. The queue of the preemptor has the number 0. The case need
    not contain these queues. Only two facts matter: which candidates have the same queue, and the usage of the local
    queues in admission fair sharing. Returns false if memory is exhausted. */
-static bool read_candidate_queues(struct hr__kueue_case *self, struct hr__verdict *verdict) {
+static bool read_candidate_queues(struct hr__kueue_case *self) {
   struct hr__kueue_world *world = &self->world;
-  world->queues = hr__verdict_alloc(verdict, world->n_workloads + 1, sizeof *world->queues);
-  world->local_queues = hr__verdict_alloc(verdict, world->n_workloads + 1, sizeof *world->local_queues);
+  world->queues = hr__verdict_alloc(self->verdict, world->n_workloads + 1, sizeof *world->queues);
+  world->local_queues = hr__verdict_alloc(self->verdict, world->n_workloads + 1, sizeof *world->local_queues);
   if (!world->queues || !world->local_queues) return false;
   world->admission_fair_sharing = hr__kueue_has_gate(world, HR__KUEUE_BIT_ADMISSION_FAIR_SHARING);
   const char *own = hr__case_text(self->input, "preemptorCq", "");
@@ -152,23 +143,21 @@ static bool read_candidate_queues(struct hr__kueue_case *self, struct hr__verdic
   return true;
 }
 
-static void case_candidate_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  struct hr__kueue_case self;
+static void case_candidate_order(struct hr__kueue_case *self) {
   struct hr__kueue_preemptor preemptor;
-  if (!begin(&self, whole, verdict, &preemptor)) return;
+  if (!begin(self, &preemptor)) return;
   struct hr__kueue_workload subject = {.queue = 0};
-  if (!read_candidate_queues(&self, verdict)) return;
+  if (!read_candidate_queues(self)) return;
   preemptor.demand.workload = &subject;
   add_candidates(&preemptor);
   hr__kueue_candidates_sort(&preemptor);
   cJSON *actual = cJSON_CreateArray();
   for (uint32_t i = 0; i < preemptor.n_candidates; i++) {
-    const cJSON *json = self.workload_json[preemptor.candidates[i].workload];
+    const cJSON *json = self->workload_json[preemptor.candidates[i].workload];
     cJSON_AddItemToArray(actual, cJSON_CreateString(hr__case_text(json, "name", "")));
   }
-  hr__verdict_compare(verdict, "order", hr__case_get(hr__case_get(whole, "expect"), "wantCandidates"), actual,
-                      HR__COMPARE_EXACTLY, 0);
+  hr__verdict_compare(self->verdict, "order", hr__case_get(self->expect, "wantCandidates"), actual, HR__COMPARE_EXACTLY,
+                      0);
   cJSON_Delete(actual);
 }
 
@@ -178,62 +167,49 @@ static void keep_candidates(struct hr__kueue_case *self, struct hr__kueue_preemp
   for (uint32_t i = 0; i < preemptor->n_candidates; i++) {
     uint32_t id = self->world.workloads[preemptor->candidates[i].workload].queue;
     if (id == HR_NONE) continue;
-    const char *queue = self->queues.items[id];
-    bool named = false;
-    const cJSON *item;
-    cJSON_ArrayForEach(item, hr__case_get(self->input, "candidateCQs")) named |=
-        cJSON_IsString(item) && strcmp(item->valuestring, queue) == 0;
-    if (named) preemptor->candidates[kept++] = preemptor->candidates[i];
+    if (hr__case_list_has(hr__case_get(self->input, "candidateCQs"), self->queues.items[id]))
+      preemptor->candidates[kept++] = preemptor->candidates[i];
   }
   preemptor->n_candidates = kept;
 }
 
-static void case_fair_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  struct hr__kueue_case self;
+static void case_fair_order(struct hr__kueue_case *self) {
   struct hr__kueue_preemptor preemptor;
-  if (!begin(&self, whole, verdict, &preemptor)) return;
+  if (!begin(self, &preemptor)) return;
   struct hr__kueue_workload subject = {0};
-  subject.queue = hr__kueue_name_find(&self.queues, hr__case_text(self.input, "preemptorCQ", NULL));
+  subject.queue = hr__kueue_name_find(&self->queues, hr__case_text(self->input, "preemptorCQ", NULL));
   if (subject.queue == HR_NONE) {
-    verdict->malformed = "expected the ClusterQueue of the preemptor";
+    self->verdict->malformed = "expected the ClusterQueue of the preemptor";
     return;
   }
   preemptor.demand.workload = &subject;
   add_candidates(&preemptor);
-  keep_candidates(&self, &preemptor);
+  keep_candidates(self, &preemptor);
   hr__kueue_candidates_sort(&preemptor);
   hr__kueue_fair_begin(&preemptor);
   cJSON *actual = cJSON_CreateArray();
   uint32_t queue;
   for (int step = 0; (queue = hr__kueue_fair_next(&preemptor)) != HR_NONE; step++) {
-    cJSON_AddItemToArray(actual, cJSON_CreateString(self.queues.items[queue]));
-    const cJSON *action = cJSON_GetArrayItem(hr__case_get(self.input, "actions"), step);
+    cJSON_AddItemToArray(actual, cJSON_CreateString(self->queues.items[queue]));
+    const cJSON *action = cJSON_GetArrayItem(hr__case_get(self->input, "actions"), step);
     if (cJSON_IsString(action) && strcmp(action->valuestring, "drop") == 0)
       hr__kueue_fair_drop(&preemptor, queue);
     else
       hr__kueue_fair_pop(&preemptor, queue);
   }
-  const cJSON *want = hr__case_get(hr__case_get(whole, "expect"), "wantOrder");
-  hr__verdict_compare(verdict, "order", want, want || cJSON_GetArraySize(actual) ? actual : NULL, HR__COMPARE_EXACTLY,
-                      0);
+  const cJSON *want = hr__case_get(self->expect, "wantOrder");
+  hr__verdict_compare(self->verdict, "order", want, want || cJSON_GetArraySize(actual) ? actual : NULL,
+                      HR__COMPARE_EXACTLY, 0);
   cJSON_Delete(actual);
 }
 
-static void case_policy(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  static const char *const names[] = {"Never", "", "LowerPriority", "LowerOrNewerEqualPriority", "Any"};
-  struct hr__kueue_case self;
+static void case_policy(struct hr__kueue_case *self) {
   struct hr__kueue_workload preemptor, candidate;
-  if (!hr__kueue_case_begin(&self, whole, verdict)) return;
-  if (!hr__kueue_case_workload(&self, hr__case_get(self.input, "preemptor"), &preemptor) ||
-      !hr__kueue_case_workload(&self, hr__case_get(self.input, "candidate"), &candidate))
+  if (!hr__kueue_case_workload(self, hr__case_get(self->input, "preemptor"), &preemptor) ||
+      !hr__kueue_case_workload(self, hr__case_get(self->input, "candidate"), &candidate))
     return;
-  enum hr__kueue_policy policy = HR__KUEUE_POLICY_UNSET;
-  for (int i = 0; i < 5; i++)
-    if (strcmp(names[i], hr__case_text(self.input, "policy", "")) == 0) policy = (enum hr__kueue_policy)i;
-  hr__verdict_compare_bool(verdict, "want", hr__case_get(hr__case_get(whole, "expect"), "want"),
-                           hr__kueue_policy_allows(policy, &preemptor, &candidate));
+  enum hr__kueue_policy policy = hr__kueue_policy_named(hr__case_text(self->input, "policy", ""));
+  hr__compare_bool(self->verdict, "want", hr__kueue_policy_allows(policy, &preemptor, &candidate));
 }
 
 /* ---- The life of workloads ----------------------------------------------------------------------------- */
@@ -278,45 +254,39 @@ static struct hr__kueue_readiness read_readiness(const cJSON *conditions, const 
                                       .changed_us = hr__kueue_case_time(ready, time, 0)};
 }
 
-static void case_countdown(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
+static void case_countdown(struct hr__kueue_case *self) {
+  const cJSON *input = self->input;
   const cJSON *status = hr__case_get(hr__case_get(input, "workload"), "status");
   struct hr__kueue_ready_rules rules = read_rules(hr__case_get(input, "waitForPodsReady"));
   struct hr__kueue_readiness readiness = read_readiness(hr__case_get(status, "conditions"), "lastTransitionTime");
   int64_t left;
   enum hr__kueue_ready_cause cause = hr__kueue_ready_countdown(&rules, &readiness, 0, &left);
-  const cJSON *want = hr__case_get(expect, "wantUnderlyingCause");
-  cJSON *actual = cause ? cJSON_CreateString(cause_names[cause]) : NULL;
-  hr__verdict_compare(verdict, "wantUnderlyingCause", want, actual, HR__COMPARE_EXACTLY, 0);
-  cJSON_Delete(actual);
-  const cJSON *recheck = hr__case_get(expect, "wantRecheckAfter");
-  if (recheck || left) hr__verdict_compare_number(verdict, "wantRecheckAfter", recheck, (double)left / 1e6);
+  hr__compare_text(self->verdict, "wantUnderlyingCause", cause ? cause_names[cause] : NULL);
+  const cJSON *recheck = hr__case_get(self->expect, "wantRecheckAfter");
+  if (recheck || left) hr__verdict_compare_number(self->verdict, "wantRecheckAfter", recheck, (double)left / 1e6);
 }
 
 /* ---- State of requeuing ---- */
 
-static void case_requeue_state(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
+static void case_requeue_state(struct hr__kueue_case *self) {
+  const cJSON *input = self->input, *expect = self->expect;
   const cJSON *json = hr__case_get(hr__case_get(hr__case_get(input, "workload"), "status"), "requeueState");
   struct hr__kueue_requeue_state state = {.count = hr__case_whole(json, "count", -1),
                                           .at_us = hr__kueue_case_time(json, "requeueAt", HR__KUEUE_NO_TIME)};
   bool updated = hr__kueue_requeue_delay(&state, hr__kueue_case_time(input, "waitUntil", HR__KUEUE_NO_TIME),
                                          hr__case_bool(input, "incrementCount", false));
-  hr__verdict_compare_bool(verdict, "wantUpdated", hr__case_get(expect, "wantUpdated"), updated);
+  hr__compare_bool(self->verdict, "wantUpdated", updated);
   const cJSON *at = hr__case_get(expect, "wantRequeueAt"), *count = hr__case_get(expect, "wantCount");
   if (at || state.at_us != HR__KUEUE_NO_TIME)
-    hr__verdict_compare_number(verdict, "wantRequeueAt", at, (double)state.at_us / 1e6);
-  if (count || state.count >= 0) hr__verdict_compare_number(verdict, "wantCount", count, (double)state.count);
+    hr__verdict_compare_number(self->verdict, "wantRequeueAt", at, (double)state.at_us / 1e6);
+  if (count || state.count >= 0) hr__verdict_compare_number(self->verdict, "wantCount", count, (double)state.count);
 }
 
-static void case_on_hold(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  const cJSON *workload = hr__case_get(hr__case_get(whole, "input"), "wl");
+static void case_on_hold(struct hr__kueue_case *self) {
+  const cJSON *workload = hr__case_get(self->input, "wl");
   const cJSON *quota = condition(hr__case_get(workload, "conditions"), "QuotaReserved");
   bool held = hr__case_text_is(quota, "status", "False") && hr__case_text_is(quota, "reason", "OnHold");
-  hr__verdict_compare_bool(verdict, "want", hr__case_get(hr__case_get(whole, "expect"), "want"), held);
+  hr__compare_bool(self->verdict, "want", held);
 }
 
 /* ---- Steps ---- */
@@ -372,11 +342,7 @@ static void set_condition(cJSON *workload, const char *type, bool status, const 
     at++;
   }
   if (item) cJSON_DeleteItemFromArray(list, at);
-  item = cJSON_CreateObject();
-  cJSON_AddStringToObject(item, "type", type);
-  cJSON_AddStringToObject(item, "status", status ? "True" : "False");
-  cJSON_AddStringToObject(item, "reason", reason);
-  cJSON_AddItemToArray(list, item);
+  hr__kueue_add_condition(list, type, status, reason);
 }
 
 static void count_eviction(cJSON *workload, const char *reason, const char *cause) {
@@ -459,39 +425,38 @@ static void strip(cJSON *workload, const cJSON *before) {
   cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(workload, "requeueState"), "at");
 }
 
-static void case_reconcile(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
-  const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
+static void case_reconcile(struct hr__kueue_case *self) {
+  const cJSON *input = self->input, *expect = self->expect;
   const cJSON *before = hr__case_get(input, "workload"), *want = hr__case_get(expect, "wantWorkload");
   const cJSON *options = cJSON_GetArrayItem(hr__case_get(input, "reconcilerOpts"), 0);
   struct hr__kueue_ready_rules rules = read_rules(hr__case_get(options, "waitForPodsReady"));
   struct hr__kueue_life life = read_life(input, before);
   if (life.check_retry &&
       !life.reserved) { /* the case does not contain the delay that the check's controller demands */
-    hr__verdict_unsupported(verdict, "admission-check controllers");
+    hr__verdict_unsupported(self->verdict, "admission-check controllers");
     return;
   }
   struct hr__kueue_step step = hr__kueue_life_step(&rules, &life, 0);
   const cJSON *after = hr__case_get(hr__case_get(expect, "wantResult"), "requeueAfter");
   if (after || step.kind == HR__KUEUE_STEP_WAIT)
-    hr__verdict_compare_number(verdict, "requeueAfter", after, (double)step.wait_us / 1e6);
+    hr__verdict_compare_number(self->verdict, "requeueAfter", after, (double)step.wait_us / 1e6);
   if (!want) return;
   cJSON *actual = cJSON_Duplicate(before, true), *expected = cJSON_Duplicate(want, true);
   apply(actual, &life, &step);
   strip(actual, before);
   strip(expected, before);
-  hr__verdict_compare(verdict, "wantWorkload", expected, actual, HR__COMPARE_SETS, 0);
+  hr__verdict_compare(self->verdict, "wantWorkload", expected, actual, HR__COMPARE_SETS, 0);
   cJSON_Delete(expected);
   cJSON_Delete(actual);
 }
 
-const struct hr__kueue_case_kind hr__kueue_life_kinds[] = {{"preemption", case_preempt},
-                                                           {"preemption.candidateOrder", case_candidate_order},
-                                                           {"preemption.fairTargetOrder", case_fair_order},
-                                                           {"preemption.policy", case_policy},
-                                                           {"podsReady.countdown", case_countdown},
-                                                           {"podsReady.requeue", case_reconcile},
-                                                           {"eviction.reconcile", case_reconcile},
-                                                           {"queue.setRequeueState", case_requeue_state},
-                                                           {"queue.onHold", case_on_hold},
-                                                           {NULL, NULL}};
+const struct hr__kueue_case_kind hr__kueue_life_kinds[] = {{"preemption", case_preempt, NULL},
+                                                           {"preemption.candidateOrder", case_candidate_order, NULL},
+                                                           {"preemption.fairTargetOrder", case_fair_order, NULL},
+                                                           {"preemption.policy", case_policy, NULL},
+                                                           {"podsReady.countdown", case_countdown, NULL},
+                                                           {"podsReady.requeue", case_reconcile, NULL},
+                                                           {"eviction.reconcile", case_reconcile, NULL},
+                                                           {"queue.setRequeueState", case_requeue_state, NULL},
+                                                           {"queue.onHold", case_on_hold, NULL},
+                                                           {NULL, NULL, NULL}};

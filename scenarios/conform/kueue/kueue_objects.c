@@ -128,7 +128,7 @@ static void collect(struct hr__kueue_case *self, const cJSON *value, const cJSON
 
 /* Collects all names of the input, and sorts them. */
 static void collect_names(struct hr__kueue_case *self) {
-  collect(self, self->input, NULL);
+  if (self->input) collect(self, self->input, NULL);
   add(self->verdict, &self->uids, "");
   const cJSON *item;
   cJSON_ArrayForEach(item, hr__case_get(self->input, "cohorts")) {
@@ -226,9 +226,8 @@ static struct hr__kueue_tolerations case_tolerations(struct hr__kueue_case *self
 static struct hr__kueue_expression read_expression(struct hr__kueue_case *self, const cJSON *json) {
   static const char *const names[] = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"};
   struct hr__kueue_expression expression = {.key = hr__case_text(json, "key", "")};
-  const char *text = hr__case_text(json, "operator", "In");
-  for (int i = 0; i < 6; i++)
-    if (strcmp(names[i], text) == 0) expression.operation = (enum hr__kueue_operator)i;
+  uint32_t operation = hr__case_find(names, sizeof names / sizeof *names, hr__case_text(json, "operator", "In"));
+  if (operation != UINT32_MAX) expression.operation = (enum hr__kueue_operator)operation;
   const char **values = ALLOC(self, hr__case_count(json, "values") + 1, const char *);
   if (!values) return expression;
   const cJSON *item;
@@ -332,19 +331,18 @@ static bool read_group(struct hr__kueue_case *self, uint32_t node, const cJSON *
   return true;
 }
 
-static enum hr__kueue_policy read_policy(const cJSON *block, const char *name) {
+enum hr__kueue_policy hr__kueue_policy_named(const char *name) {
   static const char *const names[] = {"Never", "", "LowerPriority", "LowerOrNewerEqualPriority", "Any"};
-  const char *text = hr__case_text(block, name, block ? "" : "Never");
-  for (int i = 0; i < 5; i++)
-    if (strcmp(names[i], text) == 0) return (enum hr__kueue_policy)i;
-  return HR__KUEUE_POLICY_UNSET;
+  uint32_t policy = hr__case_find(names, sizeof names / sizeof *names, name);
+  return policy == UINT32_MAX ? HR__KUEUE_POLICY_UNSET : (enum hr__kueue_policy)policy;
 }
 
 static void read_rules(const cJSON *json, struct hr__kueue_queue *queue) {
   const cJSON *block = hr__case_get(json, "preemption"), *borrow = hr__case_get(block, "borrowWithinCohort"),
               *fungibility = hr__case_get(json, "flavorFungibility");
-  queue->preemption.within_queue = read_policy(block, "withinClusterQueue");
-  queue->preemption.reclaim = read_policy(block, "reclaimWithinCohort");
+  const char *fallback = block ? "" : "Never";
+  queue->preemption.within_queue = hr__kueue_policy_named(hr__case_text(block, "withinClusterQueue", fallback));
+  queue->preemption.reclaim = hr__kueue_policy_named(hr__case_text(block, "reclaimWithinCohort", fallback));
   queue->preemption.borrow = borrow && !hr__case_text_is(borrow, "policy", "Never");
   queue->preemption.has_threshold = hr__case_get(borrow, "maxPriorityThreshold") != NULL;
   queue->preemption.threshold = hr__case_whole(borrow, "maxPriorityThreshold", 0);
@@ -354,7 +352,7 @@ static void read_rules(const cJSON *json, struct hr__kueue_queue *queue) {
   queue->fungibility.preemption_first = hr__case_text_is(fungibility, "preference", "PreemptionOverBorrowing");
   queue->strict = hr__case_text_is(json, "queueingStrategy", "StrictFIFO");
   queue->usage_based = hr__case_text_is(json, "admissionMode", "UsageBasedAdmissionFairSharing");
-  queue->inactive = !strcmp(hr__case_text(json, "stopPolicy", "None"), "None") ? false : true;
+  queue->inactive = strcmp(hr__case_text(json, "stopPolicy", "None"), "None") != 0;
 }
 
 /* Returns whether an admission check of a queue provisions nodes. `check` is a name, or an object {name, onFlavors}. */
@@ -368,16 +366,14 @@ static bool provisions(const struct hr__kueue_case *self, const cJSON *check) {
 }
 
 static bool read_checks(struct hr__kueue_case *self, const cJSON *json, struct hr__kueue_queue *queue) {
-  const cJSON *check, *flavor;
+  const cJSON *check;
   cJSON_ArrayForEach(check, hr__case_get(json, "admissionChecks")) {
     if (!provisions(self, check)) continue;
     bool *delays = ALLOC(self, self->flavors.count + 1, bool);
     if (!delays) return false;
     const cJSON *flavors = hr__case_get(check, "onFlavors");
     for (uint32_t i = 0; i < self->flavors.count; i++) {
-      bool applies = !cJSON_GetArraySize(flavors);
-      cJSON_ArrayForEach(flavor, flavors) applies |=
-          cJSON_IsString(flavor) && strcmp(flavor->valuestring, self->flavors.items[i]) == 0;
+      bool applies = !cJSON_GetArraySize(flavors) || hr__case_list_has(flavors, self->flavors.items[i]);
       delays[i] = applies || (queue->delays && queue->delays[i]);
     }
     queue->delays = delays;
@@ -534,8 +530,8 @@ static bool find_queues(struct hr__kueue_case *self) {
   return true;
 }
 
-bool hr__kueue_case_begin(struct hr__kueue_case *self, const cJSON *whole, struct hr__verdict *verdict) {
-  *self = (struct hr__kueue_case){.verdict = verdict, .input = hr__case_get(whole, "input")};
+bool hr__kueue_case_begin(struct hr__kueue_case *self, const cJSON *input, struct hr__verdict *verdict) {
+  *self = (struct hr__kueue_case){.verdict = verdict, .input = input, .expect = verdict->expect};
   if (!find_queues(self)) return false;
   collect_names(self);
   if (verdict->no_memory) return false;
@@ -594,6 +590,13 @@ struct hr__kueue_usage *hr__kueue_case_usage(struct hr__kueue_case *self, const 
     if (pair != HR_NONE) items[(*count)++] = (struct hr__kueue_usage){pair, hr__case_value_whole(item, 0)};
   }
   return items;
+}
+
+void hr__kueue_case_add_usage(struct hr__kueue_case *self, uint32_t node, const cJSON *object) {
+  uint32_t count;
+  const struct hr__kueue_usage *usage = hr__kueue_case_usage(self, object, &count);
+  for (uint32_t i = 0; usage && node != HR_NONE && i < count; i++)
+    hr__kueue_add_usage(&self->world.tree, node, usage[i].pair, usage[i].amount);
 }
 
 /* ---- Workloads: topology ---------------------------------------------------------------------------- */
@@ -656,6 +659,22 @@ const struct hr__kueue_placement *hr__kueue_case_placement(struct hr__kueue_case
   return placement;
 }
 
+void hr__kueue_add_condition(cJSON *list, const char *type, bool status, const char *reason) {
+  cJSON *item = cJSON_CreateObject();
+  cJSON_AddStringToObject(item, "type", type);
+  cJSON_AddStringToObject(item, "status", status ? "True" : "False");
+  cJSON_AddStringToObject(item, "reason", reason);
+  cJSON_AddItemToArray(list, item);
+}
+
+void hr__kueue_case_add_to(cJSON *object, const char *name, int64_t amount) {
+  cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+  if (item)
+    cJSON_SetNumberValue(item, item->valuedouble + (double)amount);
+  else
+    cJSON_AddNumberToObject(object, name, (double)amount);
+}
+
 static cJSON *text_list(const char *const *texts, uint32_t count) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = 0; i < count; i++) cJSON_AddItemToArray(list, cJSON_CreateString(texts[i]));
@@ -716,10 +735,12 @@ struct hr__kueue_pod_set *hr__kueue_case_pod_sets(struct hr__kueue_case *self, c
   return pod_sets;
 }
 
-static void read_reclaimable(struct hr__kueue_workload *workload, const cJSON *list) {
+void hr__kueue_case_reclaimable(const struct hr__kueue_case *self, const cJSON *list,
+                                struct hr__kueue_workload *workload) {
   const cJSON *item;
+  if (!hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_RECLAIMABLE_PODS)) return;
   cJSON_ArrayForEach(item, list) for (uint32_t i = 0; i < workload->n_pod_sets; i++) {
-    if (strcmp(workload->pod_sets[i].name, hr__case_text(item, "name", "")) == 0)
+    if (hr__case_text_is(item, "name", workload->pod_sets[i].name))
       workload->pod_sets[i].reclaimable = hr__case_whole(item, "count", 0);
   }
 }
@@ -767,9 +788,8 @@ static bool read_admission(struct hr__kueue_case *self, const cJSON *json, struc
 const cJSON *hr__kueue_case_condition(const cJSON *workload, const char *type) {
   const cJSON *item;
   cJSON_ArrayForEach(item,
-                     hr__case_get(workload, "conditions")) if (strcmp(hr__case_text(item, "type", ""), type) == 0 &&
-                                                               strcmp(hr__case_text(item, "status", ""), "True") ==
-                                                                   0) return item;
+                     hr__case_get(workload, "conditions")) if (hr__case_text_is(item, "type", type) &&
+                                                               hr__case_text_is(item, "status", "True")) return item;
   return NULL;
 }
 
@@ -829,8 +849,7 @@ bool hr__kueue_case_workload(struct hr__kueue_case *self, const cJSON *json, str
   out->pod_sets = hr__kueue_case_pod_sets(self, hr__case_get(json, "podSets"), &out->n_pod_sets);
   out->unhealthy_nodes = read_texts(self, hr__case_get(json, "unhealthyNodes"), &out->n_unhealthy_nodes);
   if (!out->pod_sets) return false;
-  if (hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_RECLAIMABLE_PODS))
-    read_reclaimable(out, hr__case_get(json, "reclaimablePods"));
+  hr__kueue_case_reclaimable(self, hr__case_get(json, "reclaimablePods"), out);
   if (admission && !read_admission(self, admission, out)) return false;
   read_queue_of(self, json, out);
   out->usage = ALLOC(self, (size_t)out->n_pod_sets * self->world.n_resources + 1, struct hr__kueue_usage);

@@ -24,7 +24,7 @@ struct hr__kueue_names {
 /* The data that the reader needs besides the world. */
 struct hr__kueue_case {
   struct hr__verdict *verdict;
-  const cJSON *input;
+  const cJSON *input, *expect;
   struct hr__kueue_world world;
   struct hr__kueue_names resources, flavors, queues, cohorts, uids;
   const cJSON **queue_json; /* [n_queue_json] the ClusterQueues in the order of the case */
@@ -33,9 +33,6 @@ struct hr__kueue_case {
   const char *requeuing;       /* waitForPodsReady's requeuingStrategy.timestamp: "Eviction" or "Creation" */
 };
 
-/* Runs the case of a kind of topology-aware scheduling: kinds that begin with "tas.". Returns false if the kind is
-   unknown. */
-bool hr__conform_kueue_tas(const cJSON *whole, const char *kind, struct hr__verdict *verdict);
 /* Sets `world->topology` from the members "nodes", "pods" and "topologies" of a case. Does nothing if no flavor has a
    topology. Must be called after the workloads were read, and before they are listed in their queues. Returns false if
    memory is exhausted. */
@@ -47,7 +44,7 @@ bool hr__kueue_case_topology(struct hr__kueue_case *self);
    optional: "clusterQueues" (or one "cq" or "clusterQueue"), "siblingCQs", "cohorts", "resourceFlavors", "localQueues",
    "admissionChecks", "version", "featureGates", "fairSharing", "now", "quotaCheckStrategy", "requeuingTimestamp".
    Returns false if memory is exhausted. */
-bool hr__kueue_case_begin(struct hr__kueue_case *self, const cJSON *whole, struct hr__verdict *verdict);
+bool hr__kueue_case_begin(struct hr__kueue_case *self, const cJSON *input, struct hr__verdict *verdict);
 /* Reads lists of workloads into `world.workloads`, one list after the other, and then the topology. A list may be NULL.
    Workloads with quota are listed in their queues, and their usage is added to the tree of quotas and to the nodes. */
 bool hr__kueue_case_workloads(struct hr__kueue_case *self, const cJSON *const *lists, uint32_t n_lists);
@@ -62,9 +59,14 @@ struct hr__kueue_pod_set *hr__kueue_case_pod_sets(struct hr__kueue_case *self, c
 struct hr__kueue_amounts hr__kueue_case_amounts(struct hr__kueue_case *self, const cJSON *object);
 /* Reads {"flavor/resource": amount}, and sets `*count` to the number of pairs. Unknown pairs are left out. */
 struct hr__kueue_usage *hr__kueue_case_usage(struct hr__kueue_case *self, const cJSON *object, uint32_t *count);
+/* Adds {"flavor/resource": amount} to the usage of a queue or cohort. Does nothing if `node` is HR_NONE. */
+void hr__kueue_case_add_usage(struct hr__kueue_case *self, uint32_t node, const cJSON *object);
 /* Reads a topology assignment {levels, domains}. Returns NULL if `json` is not an object, if memory is exhausted, or if
    a domain does not have one value for each level. In the last case, marks the case as malformed. */
 const struct hr__kueue_placement *hr__kueue_case_placement(struct hr__kueue_case *self, const cJSON *json);
+/* Reads a list {name, count} of the pods of pod sets that are no longer needed, if the feature gate for it is on. */
+void hr__kueue_case_reclaimable(const struct hr__kueue_case *self, const cJSON *list,
+                                struct hr__kueue_workload *workload);
 /* Reads {label: value}. */
 struct hr__kueue_labels hr__kueue_case_labels(struct hr__kueue_case *self, const cJSON *object);
 /* Reads a list of taints {key, value, effect}. */
@@ -109,17 +111,32 @@ const char *hr__kueue_case_key(const struct hr__kueue_case *self, const cJSON *o
 
 /* ---- Writing ---- */
 
+/* Adds a condition to a list. */
+void hr__kueue_add_condition(cJSON *list, const char *type, bool status, const char *reason);
+/* Adds an amount to a member of an object. A missing member counts as 0. */
+void hr__kueue_case_add_to(cJSON *object, const char *name, int64_t amount);
 /* Returns {"levels": [..], "domains": [{"values": [..], "count": n}]}, owned by the caller. */
 cJSON *hr__kueue_placement_json(const struct hr__kueue_placement *placement);
+/* Returns the policy of preemption with a name; HR__KUEUE_POLICY_UNSET if it is unknown. */
+enum hr__kueue_policy hr__kueue_policy_named(const char *name);
 /* Return the text of a mode or a reason in the cases. */
 const char *hr__kueue_mode_name(enum hr__kueue_mode mode);
 const char *hr__kueue_reason_name(enum hr__kueue_reason reason);
+
+/* Compares a list or object with the member `name` of the expected result, and frees it. An empty list or object equals
+   a missing member. */
+static inline void hr__kueue_compare_list(struct hr__kueue_case *self, const char *name, cJSON *actual,
+                                          unsigned flags) {
+  const cJSON *want = hr__case_get(self->expect, name);
+  hr__verdict_compare(self->verdict, name, want, want || cJSON_GetArraySize(actual) ? actual : NULL, flags, 0);
+  cJSON_Delete(actual);
+}
 
 /* ---- Cycles (kueue_cycle.c) ---------------------------------------------------------------------------- */
 
 /* The scheduling cycles of a case. The JSON values are members of `actual`. */
 struct hr__kueue_cycle_run {
-  struct hr__kueue_case self;
+  struct hr__kueue_case *self;
   struct hr__kueue_cycle cycle;
   struct hr__kueue_pending pending;
   uint32_t *heads; /* workloads of a cycle: heads of queues, and workloads in their second pass */
@@ -128,8 +145,8 @@ struct hr__kueue_cycle_run {
   cJSON *refused_events; /* events that replace the evictions if the API refuses them; NULL: no eviction */
 };
 
-/* Reads a case and queues its waiting workloads. Returns false if memory is exhausted. */
-bool hr__kueue_cycle_start(struct hr__kueue_cycle_run *run, const cJSON *whole, struct hr__verdict *verdict);
+/* Reads the workloads of a case and queues those that wait. Returns false if memory is exhausted. */
+bool hr__kueue_cycle_start(struct hr__kueue_cycle_run *run, struct hr__kueue_case *self);
 /* Runs a cycle with the heads of all active queues and the workloads that wait for a second pass. Replaces `actual`.
    Returns false if memory is exhausted. */
 bool hr__kueue_cycle_step(struct hr__kueue_cycle_run *run);
@@ -139,13 +156,15 @@ bool hr__kueue_cycle_take_effect(struct hr__kueue_cycle_run *run);
 
 /* ---- Kinds of cases ------------------------------------------------------------------------------------ */
 
-/* A kind of cases, and the function that runs a case of this kind. */
+/* A kind of cases, and the function that runs a case of this kind. `prepare` adds objects to a copy of the input before
+   it is read; NULL: nothing is added. */
 struct hr__kueue_case_kind {
   const char *kind;
-  hr__conform_run_case *run;
+  void (*run)(struct hr__kueue_case *self);
+  void (*prepare)(cJSON *input);
 };
 /* The kinds of each file; the last row has NULL as its kind. */
 extern const struct hr__kueue_case_kind hr__kueue_flavor_kinds[], hr__kueue_life_kinds[], hr__kueue_cycle_kinds[],
-    hr__kueue_queue_kinds[];
+    hr__kueue_queue_kinds[], hr__kueue_tas_kinds[];
 
 #endif

@@ -107,7 +107,7 @@ struct stated_domain {
 };
 
 struct step_run {
-  struct hr__kueue_case objects;
+  struct hr__kueue_case *objects;
   struct hr__tas_tree tree;
   struct hr__tas_snapshot snapshot;
   struct hr__tas_search search;
@@ -221,7 +221,7 @@ static void create_tree(struct step_run *steps) {
 
 /* Reads the member "domains", and builds the tree. Returns false if memory is exhausted. */
 static bool read_domains(struct step_run *steps) {
-  struct hr__kueue_case *self = &steps->objects;
+  struct hr__kueue_case *self = steps->objects;
   const cJSON *list = hr__case_get(self->input, "domains");
   size_t count = count_entries(list) + (size_t)1;
   steps->entries = ALLOC(self, count, struct stated_domain);
@@ -254,40 +254,38 @@ static cJSON *ids_json(const struct step_run *steps) {
   return json;
 }
 
-/* Compares the actual value, and frees it. */
-static void compare(struct step_run *steps, const cJSON *expect, const char *name, cJSON *actual, unsigned flags) {
-  hr__verdict_compare(steps->objects.verdict, name, hr__case_get(expect, name), actual, flags, 0);
-  cJSON_Delete(actual);
+static void compare(struct step_run *steps, const char *name, cJSON *actual) {
+  hr__compare_json(steps->objects->verdict, name, actual, HR__COMPARE_EXACTLY);
 }
 
 static void is_malformed(struct step_run *steps, const char *what) {
-  if (!steps->objects.verdict->no_memory) steps->objects.verdict->malformed = what;
+  if (!steps->objects->verdict->no_memory) steps->objects->verdict->malformed = what;
 }
 
 /* ---- Single steps: orders --------------------------------------------------------------------------- */
 
-static void run_sorted(struct step_run *steps, const cJSON *expect, bool with_leader) {
-  const cJSON *input = steps->objects.input;
+static void run_sorted(struct step_run *steps, bool with_leader) {
+  const cJSON *input = steps->objects->input;
   struct hr__tas_list *list = &steps->search.fit;
   if (hr__case_bool(input, "enableTASPreferredSchedulingAffinity", false))
     steps->search.gates.affinity_preferred = true;
   bool unconstrained = hr__case_bool(input, "unconstrained", false);
   hr__tas_sort(&steps->search, list->items, list->count, unconstrained, with_leader);
-  compare(steps, expect, "wantOrder", ids_json(steps), HR__COMPARE_EXACTLY);
+  compare(steps, "wantOrder", ids_json(steps));
 }
 
-static void sorted_domains(struct step_run *steps, const cJSON *expect) {
-  if (read_domains(steps) && list_top(steps)) run_sorted(steps, expect, false);
+static void sorted_domains(struct step_run *steps) {
+  if (read_domains(steps) && list_top(steps)) run_sorted(steps, false);
 }
 
-static void sorted_with_leader(struct step_run *steps, const cJSON *expect) {
-  if (read_domains(steps) && list_top(steps)) run_sorted(steps, expect, true);
+static void sorted_with_leader(struct step_run *steps) {
+  if (read_domains(steps) && list_top(steps)) run_sorted(steps, true);
 }
 
 /* Compares the order of two domains. The domains of a tree are numbered in the order of their values, so a tree of both
    domains is built and their numbers are compared. */
-static void compare_domains(struct step_run *steps, const cJSON *expect) {
-  struct hr__kueue_case *self = &steps->objects;
+static void compare_domains(struct step_run *steps) {
+  struct hr__kueue_case *self = steps->objects;
   const cJSON *pair[] = {hr__case_get(self->input, "a"), hr__case_get(self->input, "b")};
   uint32_t counts[2];
   const char **texts[2], *values[2 * HR__TAS_MAX_LEVELS];
@@ -304,8 +302,7 @@ static void compare_domains(struct step_run *steps, const cJSON *expect) {
     return;
   }
   const uint32_t *leaves = steps->tree.node_leaf;
-  compare(steps, expect, "want", cJSON_CreateNumber((leaves[0] > leaves[1]) - (leaves[0] < leaves[1])),
-          HR__COMPARE_EXACTLY);
+  compare(steps, "want", cJSON_CreateNumber((leaves[0] > leaves[1]) - (leaves[0] < leaves[1])));
 }
 
 /* ---- Single steps: balanced placement --------------------------------------------------------------- */
@@ -321,7 +318,7 @@ static cJSON *counts_json(const struct hr__tas_state *state) {
 }
 
 static cJSON *distribute(struct step_run *steps, int64_t threshold) {
-  const cJSON *input = steps->objects.input;
+  const cJSON *input = steps->objects->input;
   struct hr__tas_search *search = &steps->search;
   if (!hr__tas_distribute(search, &search->fit, hr__case_whole(input, "sliceCount", 0),
                           hr__case_whole(input, "leaderCount", 0), hr__case_whole(input, "sliceSize", 1), threshold))
@@ -335,8 +332,8 @@ static cJSON *distribute(struct step_run *steps, int64_t threshold) {
 }
 
 /* Finds the threshold of a balanced placement. In these cases, only domains without children have counts. */
-static void find_threshold(struct step_run *steps, const cJSON *expect) {
-  const cJSON *params = hr__case_get(steps->objects.input, "params");
+static void find_threshold(struct step_run *steps) {
+  const cJSON *params = hr__case_get(steps->objects->input, "params");
   struct hr__tas_search *search = &steps->search;
   search->goal = (struct hr__tas_goal){.count = hr__case_whole(params, "count", 0),
                                        .slice_size = hr__case_whole(params, "sliceSize", 1),
@@ -348,30 +345,29 @@ static void find_threshold(struct step_run *steps, const cJSON *expect) {
     return;
   }
   int64_t threshold = hr__tas_balance_threshold(search);
-  compare(steps, expect, "wantThreshold", cJSON_CreateNumber((double)threshold), HR__COMPARE_EXACTLY);
-  compare(steps, expect, "wantDomainsCount", cJSON_CreateNumber(threshold ? search->fit.count : 0),
-          HR__COMPARE_EXACTLY);
+  compare(steps, "wantThreshold", cJSON_CreateNumber((double)threshold));
+  compare(steps, "wantDomainsCount", cJSON_CreateNumber(threshold ? search->fit.count : 0));
 }
 
 /* Finds a threshold, or selects, distributes or sorts domains, depending on the members of the input. */
-static void balanced(struct step_run *steps, const cJSON *expect) {
-  const cJSON *input = steps->objects.input;
+static void balanced(struct step_run *steps) {
+  const cJSON *input = steps->objects->input;
   struct hr__tas_search *search = &steps->search;
   if (!read_domains(steps) || !list_top(steps)) return;
   if (hr__case_get(input, "params")) {
-    find_threshold(steps, expect);
+    find_threshold(steps);
   } else if (hr__case_get(input, "threshold")) {
     cJSON *json = distribute(steps, hr__case_whole(input, "threshold", 0));
-    compare(steps, expect, "want", json, HR__COMPARE_EXACTLY);
+    compare(steps, "want", json);
   } else if (hr__case_get(input, "workerCount")) {
     if (!hr__tas_select_optimal(search, &search->fit, hr__case_whole(input, "workerCount", 0),
                                 hr__case_whole(input, "leaderCount", 0), 1,
                                 hr__case_bool(input, "prioritizeByEntropy", true)))
       search->fit.count = 0;
-    compare(steps, expect, "want", ids_json(steps), HR__COMPARE_SETS);
+    hr__compare_json(steps->objects->verdict, "want", ids_json(steps), HR__COMPARE_SETS);
   } else {
     hr__tas_sort_by_entropy(search, search->fit.items, search->fit.count);
-    compare(steps, expect, "want", ids_json(steps), HR__COMPARE_EXACTLY);
+    compare(steps, "want", ids_json(steps));
   }
 }
 
@@ -381,7 +377,7 @@ static void balanced(struct step_run *steps, const cJSON *expect) {
    case is malformed. Returns false if the case is malformed or memory is exhausted. */
 static bool build_tree(struct step_run *steps, const struct hr__kueue_placement *a, const struct hr__kueue_placement *b,
                        struct hr__tas_flavor *flavor) {
-  struct hr__kueue_case *self = &steps->objects;
+  struct hr__kueue_case *self = steps->objects;
   const struct hr__kueue_placement *placements[] = {a, b};
   uint32_t n_levels = a->n_levels, n_nodes = 0;
   const char **values = ALLOC(self, (size_t)(a->n_domains + b->n_domains) * n_levels, const char *);
@@ -398,23 +394,23 @@ static bool build_tree(struct step_run *steps, const struct hr__kueue_placement 
   return false;
 }
 
-static void compare_placement(struct step_run *steps, const cJSON *expect, const struct hr__tas_flavor *flavor,
+static void compare_placement(struct step_run *steps, const struct hr__tas_flavor *flavor,
                               const struct hr__tas_part *parts, uint32_t count) {
   const struct hr__kueue_placement *placement =
-      hr__tas_flavor_placement(flavor, steps->objects.verdict->arena, parts, count);
+      hr__tas_flavor_placement(flavor, steps->objects->verdict->arena, parts, count);
   if (!placement) {
-    steps->objects.verdict->no_memory = true;
+    steps->objects->verdict->no_memory = true;
     return;
   }
   cJSON *json = hr__kueue_placement_json(placement);
   /* The case may omit the list of domains if it is empty. */
-  if (!count && !hr__case_get(hr__case_get(expect, "want"), "domains"))
+  if (!count && !hr__case_get(hr__case_get(steps->objects->expect, "want"), "domains"))
     cJSON_DeleteItemFromObjectCaseSensitive(json, "domains");
-  compare(steps, expect, "want", json, HR__COMPARE_EXACTLY);
+  compare(steps, "want", json);
 }
 
-static void merge(struct step_run *steps, const cJSON *expect) {
-  struct hr__kueue_case *self = &steps->objects;
+static void merge(struct step_run *steps) {
+  struct hr__kueue_case *self = steps->objects;
   const struct hr__kueue_placement *a = hr__kueue_case_placement(self, hr__case_get(self->input, "a")),
                                    *b = hr__kueue_case_placement(self, hr__case_get(self->input, "b"));
   struct hr__tas_flavor flavor;
@@ -423,11 +419,11 @@ static void merge(struct step_run *steps, const cJSON *expect) {
   const struct hr__tas_part *left = read_parts(self, &flavor, a), *right = read_parts(self, &flavor, b);
   struct hr__tas_part *merged = ALLOC(self, (size_t)a->n_domains + b->n_domains, struct hr__tas_part);
   if (self->verdict->no_memory) return;
-  compare_placement(steps, expect, &flavor, merged, hr__tas_merge(left, a->n_domains, right, b->n_domains, merged));
+  compare_placement(steps, &flavor, merged, hr__tas_merge(left, a->n_domains, right, b->n_domains, merged));
 }
 
-static void truncate_parts(struct step_run *steps, const cJSON *expect) {
-  struct hr__kueue_case *self = &steps->objects;
+static void truncate_parts(struct step_run *steps) {
+  struct hr__kueue_case *self = steps->objects;
   const struct hr__kueue_placement *whole = hr__kueue_case_placement(self, hr__case_get(self->input, "assignment"));
   struct hr__tas_flavor flavor;
   if (!whole) is_malformed(steps, "the placement \"assignment\" is missing");
@@ -435,14 +431,14 @@ static void truncate_parts(struct step_run *steps, const cJSON *expect) {
   struct hr__tas_part *parts = read_parts(self, &flavor, whole);
   if (!parts) return;
   uint32_t count = hr__tas_truncate(parts, whole->n_domains, hr__case_whole(self->input, "newCount", 0));
-  compare_placement(steps, expect, &flavor, parts, count);
+  compare_placement(steps, &flavor, parts, count);
 }
 
 /* The levels of the topology in cases that do not state them. */
 static const char *const default_levels[] = {"level-1", "level-2"};
 
-static void has_level(struct step_run *steps, const cJSON *expect) {
-  struct hr__kueue_case *self = &steps->objects;
+static void has_level(struct step_run *steps) {
+  struct hr__kueue_case *self = steps->objects;
   struct hr__tas_flavor flavor = {.levels = default_levels, .n_levels = 2};
   if (hr__case_get(self->input, "levels"))
     flavor.levels = read_texts(self, hr__case_get(self->input, "levels"), &flavor.n_levels);
@@ -454,16 +450,16 @@ static void has_level(struct step_run *steps, const cJSON *expect) {
   }
   struct hr__tas_request request = {0};
   hr__tas_flavor_request(&flavor, &wanted, &request);
-  compare(steps, expect, "want", cJSON_CreateBool(hr__tas_has_levels(&request, flavor.n_levels)), HR__COMPARE_EXACTLY);
+  compare(steps, "want", cJSON_CreateBool(hr__tas_has_levels(&request, flavor.n_levels)));
 }
 
 /* ---- Single steps: kinds ---------------------------------------------------------------------------- */
 
-/* Runs a case of a kind that tests one step. Returns false if the kind is unknown. */
-static bool run_step(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+/* Runs a case of a kind that tests one step. */
+static void case_step(struct hr__kueue_case *self) {
   static const struct {
     const char *kind;
-    void (*run)(struct step_run *steps, const cJSON *expect);
+    void (*run)(struct step_run *steps);
   } rows[] = {
       {"tas.sortedDomains", sorted_domains},
       {"tas.sortedDomainsWithLeader", sorted_with_leader},
@@ -474,23 +470,18 @@ static bool run_step(const cJSON *whole, const char *kind, struct hr__verdict *v
       {"tas.hasLevel", has_level},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    if (strcmp(rows[i].kind, kind) != 0) continue;
-    struct step_run steps = {0};
-    if (hr__kueue_case_begin(&steps.objects, whole, verdict)) {
-      steps.search.gates = hr__tas_gates_of(steps.objects.world.gates);
-      rows[i].run(&steps, hr__case_get(whole, "expect"));
-    }
-    if (steps.search.no_memory) verdict->no_memory = true;
+    if (strcmp(rows[i].kind, self->verdict->kind) != 0) continue;
+    struct step_run steps = {.objects = self, .search.gates = hr__tas_gates_of(self->world.gates)};
+    rows[i].run(&steps);
+    if (steps.search.no_memory) self->verdict->no_memory = true;
     hr__tas_search_finish(&steps.search);
-    return true;
   }
-  return false;
 }
 
 /* ---- The flavor of a case --------------------------------------------------------------------------- */
 
 struct run {
-  struct hr__kueue_case objects;
+  struct hr__kueue_case *objects;
   struct hr__tas_nodes nodes;
   struct hr__tas_flavor flavor;
   struct hr__tas_search search;
@@ -502,8 +493,8 @@ static void add_usage(struct run *run, const cJSON *list) {
   const cJSON *item;
   cJSON_ArrayForEach(item, list) {
     uint32_t n_values;
-    const char **values = read_texts(&run->objects, hr__case_get(item, "values"), &n_values);
-    const int64_t *pod = dense(&run->objects, hr__case_get(item, "singlePodRequests"));
+    const char **values = read_texts(run->objects, hr__case_get(item, "values"), &n_values);
+    const int64_t *pod = dense(run->objects, hr__case_get(item, "singlePodRequests"));
     if (!values || !pod) return;
     uint32_t leaf = hr__tas_leaf_find(&run->flavor.tree, values, n_values);
     if (leaf != HR_NONE)
@@ -512,10 +503,10 @@ static void add_usage(struct run *run, const cJSON *list) {
   }
 }
 
-static bool begin(struct run *run, const cJSON *whole, struct hr__verdict *verdict) {
-  *run = (struct run){0};
-  struct hr__kueue_case *self = &run->objects;
-  if (!hr__kueue_case_begin(self, whole, verdict) || !read_nodes(self, &run->nodes)) return false;
+static bool begin(struct run *run, struct hr__kueue_case *self) {
+  struct hr__verdict *verdict = self->verdict;
+  *run = (struct run){.objects = self};
+  if (!read_nodes(self, &run->nodes)) return false;
   const cJSON *names = hr__case_get(self->input, "levels");
   uint32_t n_levels;
   if (!names) names = hr__case_get(self->input, "defaultLevels");
@@ -553,16 +544,16 @@ static uint32_t group_of(const cJSON *list, const cJSON *pod_set) {
 }
 
 static void read_previous(struct run *run, const cJSON *json, struct hr__tas_request *request) {
-  const struct hr__kueue_placement *previous = hr__kueue_case_placement(&run->objects, json);
+  const struct hr__kueue_placement *previous = hr__kueue_case_placement(run->objects, json);
   if (!previous) return;
-  request->previous = read_parts(&run->objects, &run->flavor, previous);
+  request->previous = read_parts(run->objects, &run->flavor, previous);
   request->n_previous = previous->n_domains;
   request->has_previous = true;
 }
 
 /* Reads a pod set. `list` has all pod sets of the workload; it may be NULL. Returns false if memory is exhausted. */
 static bool read_request(struct run *run, const cJSON *list, const cJSON *json, struct hr__tas_request *request) {
-  struct hr__kueue_case *self = &run->objects;
+  struct hr__kueue_case *self = run->objects;
   const cJSON *topology = hr__case_get(json, "topologyRequest");
   uint32_t n_leaves = run->flavor.tree.n_leaves;
   uint8_t *excluded = ALLOC(self, n_leaves, uint8_t);
@@ -617,9 +608,9 @@ static cJSON *reason_json(const struct hr__tas_failure *failure) {
 static cJSON *assignment_json(struct run *run, const struct hr__tas_result *result) {
   if (result->failure.kind != HR__TAS_FITS || !result->placed) return cJSON_CreateNull();
   const struct hr__kueue_placement *placement = hr__tas_flavor_placement(
-      &run->flavor, run->objects.verdict->arena, run->search.parts + result->first, result->count);
+      &run->flavor, run->objects->verdict->arena, run->search.parts + result->first, result->count);
   if (placement) return hr__kueue_placement_json(placement);
-  run->objects.verdict->no_memory = true;
+  run->objects->verdict->no_memory = true;
   return cJSON_CreateNull();
 }
 
@@ -635,7 +626,7 @@ static cJSON *pod_set_json(struct run *run, const char *name, const struct hr__t
 /* ---- tas.find --------------------------------------------------------------------------------------- */
 
 static cJSON *find_all(struct run *run) {
-  struct hr__kueue_case *self = &run->objects;
+  struct hr__kueue_case *self = run->objects;
   const cJSON *list = hr__case_get(self->input, "podSets"), *item;
   uint32_t count = hr__case_count(self->input, "podSets"), n_requests = 0, i = 0;
   struct hr__tas_request *requests = ALLOC(self, count, struct hr__tas_request);
@@ -662,11 +653,11 @@ static uint32_t part_of_node(const struct hr__kueue_placement *placement, const 
 /* Replaces a node in the placement of a pod set. Returns false if the case is malformed or memory is exhausted. */
 static bool replace(struct run *run, const struct hr__tas_request *request, const cJSON *existing, const char *node,
                     struct hr__tas_result *result) {
-  const struct hr__kueue_placement *placement = hr__kueue_case_placement(&run->objects, existing);
+  const struct hr__kueue_placement *placement = hr__kueue_case_placement(run->objects, existing);
   if (!cJSON_IsObject(existing) || (placement && !placement->n_levels))
-    run->objects.verdict->malformed = "expected a placement with levels";
+    run->objects->verdict->malformed = "expected a placement with levels";
   if (!placement || !placement->n_levels) return false;
-  const struct hr__tas_part *parts = read_parts(&run->objects, &run->flavor, placement);
+  const struct hr__tas_part *parts = read_parts(run->objects, &run->flavor, placement);
   return parts && hr__tas_replace(&run->search, &run->flavor.snapshot, request, parts, placement->n_domains,
                                   part_of_node(placement, node), run->assumed, result);
 }
@@ -674,7 +665,7 @@ static bool replace(struct run *run, const struct hr__tas_request *request, cons
 /* Replaces the first unhealthy node of a workload in its pod sets, until one of them does not fit. A workload that is a
    single Pod keeps its placement if the feature gate for this is on. */
 static cJSON *replace_all(struct run *run, const cJSON *workload, const char *node) {
-  struct hr__kueue_case *self = &run->objects;
+  struct hr__kueue_case *self = run->objects;
   bool keeps =
       hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_TOPOLOGY_KEEP_POD_OWNED) && hr__kueue_case_is_one_pod(workload);
   const cJSON *list = hr__case_get(self->input, "podSets"), *item, *admitted;
@@ -701,13 +692,14 @@ static cJSON *replace_all(struct run *run, const cJSON *workload, const char *no
   return json;
 }
 
-static void run_find(struct run *run, const cJSON *expect) {
-  const cJSON *workload = hr__case_get(run->objects.input, "workload");
+static void run_find(struct run *run) {
+  const cJSON *workload = hr__case_get(run->objects->input, "workload");
   const cJSON *node = cJSON_GetArrayItem(hr__case_get(workload, "unhealthyNodes"), 0);
   bool is_replaced = cJSON_IsString(node) && hr__case_get(workload, "admission");
   cJSON *rows = is_replaced ? replace_all(run, workload, node->valuestring) : find_all(run);
-  if (!run->objects.verdict->malformed)
-    hr__verdict_compare(run->objects.verdict, "podSets", hr__case_get(expect, "podSets"), rows, HR__COMPARE_EXACTLY, 0);
+  if (!run->objects->verdict->malformed)
+    hr__verdict_compare(run->objects->verdict, "podSets", hr__case_get(run->objects->expect, "podSets"), rows,
+                        HR__COMPARE_EXACTLY, 0);
   cJSON_Delete(rows);
 }
 
@@ -716,8 +708,8 @@ static void run_find(struct run *run, const cJSON *expect) {
 /* The CPU request of each pod in cases that do not state requests: one core. */
 enum { POD_MILLICORES = 1000 };
 
-static void run_replace(struct run *run, const cJSON *expect) {
-  struct hr__kueue_case *self = &run->objects;
+static void run_replace(struct run *run) {
+  struct hr__kueue_case *self = run->objects;
   const cJSON *input = self->input;
   struct hr__tas_request request;
   struct hr__tas_result result;
@@ -731,22 +723,26 @@ static void run_replace(struct run *run, const cJSON *expect) {
     self->verdict->no_memory = true;
     return;
   }
-  cJSON *assignment = assignment_json(run, &result), *reason = reason_json(&result.failure);
-  hr__verdict_compare(self->verdict, "wantAssignment", hr__case_get(expect, "wantAssignment"), assignment,
-                      HR__COMPARE_EXACTLY, 0);
-  hr__verdict_compare(self->verdict, "wantReason", hr__case_get(expect, "wantReason"), reason, HR__COMPARE_EXACTLY, 0);
-  cJSON_Delete(assignment);
-  cJSON_Delete(reason);
+  hr__compare_json(self->verdict, "wantAssignment", assignment_json(run, &result), HR__COMPARE_EXACTLY);
+  hr__compare_json(self->verdict, "wantReason", reason_json(&result.failure), HR__COMPARE_EXACTLY);
 }
 
-bool hr__conform_kueue_tas(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  bool finds = !strcmp(kind, "tas.find");
-  if (!finds && strcmp(kind, "tas.replace") != 0) return run_step(whole, kind, verdict);
+static void case_place(struct hr__kueue_case *self) {
   struct run run;
-  if (begin(&run, whole, verdict)) (finds ? run_find : run_replace)(&run, hr__case_get(whole, "expect"));
+  if (begin(&run, self)) (strcmp(self->verdict->kind, "tas.find") == 0 ? run_find : run_replace)(&run);
   hr__tas_search_finish(&run.search);
-  return true;
 }
+
+const struct hr__kueue_case_kind hr__kueue_tas_kinds[] = {{"tas.find", case_place, NULL},
+                                                          {"tas.replace", case_place, NULL},
+                                                          {"tas.sortedDomains", case_step, NULL},
+                                                          {"tas.sortedDomainsWithLeader", case_step, NULL},
+                                                          {"tas.compareDomainLevelValues", case_step, NULL},
+                                                          {"tas.balanced", case_step, NULL},
+                                                          {"tas.mergeTopologyAssignments", case_step, NULL},
+                                                          {"tas.truncateAssignment", case_step, NULL},
+                                                          {"tas.hasLevel", case_step, NULL},
+                                                          {NULL, NULL, NULL}};
 
 /* ---- Topologies of a world -------------------------------------------------------------------------- */
 
