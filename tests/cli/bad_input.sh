@@ -327,6 +327,16 @@ case_output_over_an_input() {
   says stderr '--json t.csv: cannot be written: this run reads it'
 }
 
+# Cases of Kueue without input fail; the program does not crash.
+case_conformance_cases_without_input_fail() {
+  local kind
+  for kind in preemption preemption.policy quota.available quota.lendable fairSharing.share; do
+    printf '[{ "id": "x", "kind": "%s", "cluster": { "queues": [] }, "expect": {} }]\n' "$kind" >cases.json
+    try 1 conform kueue cases.json
+    says stdout '0 passed, 1 failed'
+  done
+}
+
 # Jobs that failed when the trace was recorded: a note if the scenario has `faults`, and the option to skip these jobs.
 case_recorded_failures_are_kept_or_dropped() {
   cat >s.json <<'JSON'
