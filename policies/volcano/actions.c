@@ -67,7 +67,6 @@ static void end_job_heaps(struct hr__volcano_session *session, uint32_t *n_jobs)
     session->job_heaps[i] = hr__volcano_pool_heap(session, n_jobs[i]);
     n_jobs[i] = 0;
   }
-  session->stamp = 0;
 }
 
 /* Creates an empty heap for each queue, with room for all its jobs. */

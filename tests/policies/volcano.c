@@ -24,7 +24,7 @@ struct lab {
   bool role_has_name[2];
   char names[NAIVE_QUEUES + NAIVE_JOBS + NAIVE_TASKS][8];
   struct hr__volcano_plugin plugins[MAX_PLUGINS];
-  enum hr__volcano_action actions[5];
+  enum hr__volcano_action actions[6]; /* `preempt` may be last, too */
   uint64_t seed, draws;
   bool is_tree, is_proportion; /* the queues form a tree; the plug-in `proportion` is used instead of `capacity` */
 };
@@ -176,6 +176,7 @@ static void draw_plugins(struct lab *lab) {
   uint32_t chosen = 1 + draw(lab, 31);
   for (uint32_t i = 0; i < 5; i++)
     if (chosen >> i & 1) lab->actions[lab->config.n_actions++] = order[i];
+  if (one_in(lab, 4)) lab->actions[lab->config.n_actions++] = HR__VOLCANO_PREEMPT;
 }
 
 static void draw_world(struct lab *lab, uint64_t seed) {
