@@ -99,7 +99,7 @@ static bool find_requests(struct fill_input *input) {
   uint32_t *class_ = hr_arena_alloc(arena, ((size_t)trace->n_jobs + 1) * sizeof *class_);
   if (!speeds || !accepts || !class_ ||
       hr__speeds_init(speeds, arena, scenario->speeds, &scenario->cluster, trace) != HR_OK ||
-      hr__accepts_init(accepts, arena, &scenario->cluster, trace, scenario->classes, speeds) != HR_OK)
+      !hr__accepts_init(accepts, arena, &scenario->cluster, trace, scenario->classes, speeds))
     return false;
   for (uint32_t i = 0; i < trace->n_jobs; i++) class_[i] = hr__accepts_class(accepts, (hr_job){i});
   input->acceptance = (struct hr_acceptance){accepts->classes.row, accepts->classes.count, accepts->classes.n_pools};
