@@ -175,7 +175,7 @@ static void transfer(struct hr__gpu_release_calendar *gpu_calendar, const struct
     hr_capacity_give(gpu_calendar->later, &need, &placement);
   else
     hr_capacity_take(gpu_calendar->later, &need, &placement);
-  gpu_calendar->side[end.job.id] = side;
+  gpu_calendar->side[end.job.id] = (uint8_t)side;
   pop_end(side == ENDED ? &gpu_calendar->remaining : &gpu_calendar->ended);
   push_end(gpu_calendar, side == ENDED ? &gpu_calendar->ended : &gpu_calendar->remaining, end);
 }
