@@ -207,7 +207,7 @@ case_jobs_without_queue() {
   sed 's/^warning: both scenarios: /warning: /' stderr | cmp -s - run || fail 'the warnings of diff differ from those of run'
   jobs 0,100,8,z,0
   try 1 diff other.json k.json --trace t.csv --quiet
-  says stderr 'all 1 jobs were rejected'
+  says stderr 'its only job was rejected'
 }
 
 # Nodes are requested when a job is admitted, boot for a minute, and are released when they are idle.
