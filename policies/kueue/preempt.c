@@ -23,7 +23,8 @@
  * collected on the way from the queue to the root of its tree, from nodes that use more than their quota. At each node
  * of the way, the request is reduced by the quota that is free there; `rest` is what remains. If the rest fits into the
  * quota of a node, the preemptor has the hierarchical advantage over all candidates that are collected above this node.
- * Such candidates can be preempted at any priority that the policy allows, even if the preemptor borrows.
+ * Such candidates may be preempted even if the preemptor borrows. If it borrows, others need
+ * a lower priority that is not above the threshold, and the queue must allow such preemption.
  *
  * Source: pkg/scheduler/preemption/classical and classical_strategy.go of kubernetes-sigs/kueue.
  */
@@ -49,8 +50,8 @@ static bool demand_uses(const struct hr__kueue_preemptor *self, const struct hr_
 }
 
 /* Adds the candidates of a queue. `ancestor`: the cohort at which they are collected; HR_NONE: the preemptor's own
-   queue, or fair sharing, which does not need it. `advantage`: the preemptor has the hierarchical advantage over them.
- */
+   queue, or fair sharing, which does not need it. `advantage`: the preemptor has the hierarchical advantage over
+   them. */
 static void collect_queue(struct hr__kueue_preemptor *self, uint32_t queue, enum hr__kueue_policy policy,
                           uint32_t ancestor, bool advantage) {
   for (uint32_t id = self->world->queues[queue].first_admitted; id != HR_NONE;
@@ -68,7 +69,7 @@ static void collect_queue(struct hr__kueue_preemptor *self, uint32_t queue, enum
   }
 }
 
-/* Whether the node uses at most its quota of all pairs of the demand. */
+/* Whether the node uses at most its quota of all flavors and resources of the demand. */
 static bool is_within_nominal(const struct hr__kueue_preemptor *self, uint32_t node) {
   const struct hr__kueue_tree *tree = &self->world->tree;
   for (uint32_t i = 0; i < self->demand.n_pairs; i++) {

@@ -4,10 +4,10 @@
  * the tables of values.
  *
  * Once per PriorityCalcPeriod (a tick), all usage decays. Then the usage of each running job since the last tick, or
- * since its later start, is added. This new usage decays over the same time before it is added. Then the priorities of
- * waiting jobs are computed again. When a job ends, its usage since the last tick is added if limits are enforced;
- * otherwise it is lost. Shares change only at ticks. They are computed when a priority or the table of shares needs
- * them, and before the usage of an ended job is added. Times are whole seconds, as in Slurm.
+ * since its later start, is added. It decays over this time before it is added. Then the priorities of waiting jobs are
+ * computed again. When a job ends, its usage since the last tick is added if limits are enforced; otherwise it is lost.
+ * Shares refer to the usage at the last tick. They are computed only when they are needed. Times are whole seconds, as
+ * in Slurm.
  *
  * Source: src/plugins/priority/multifactor/priority_multifactor.c of SchedMD/slurm; slurm.h names the sources of rules.
  */
@@ -408,7 +408,7 @@ void hr__slurm_requested(const struct hr__slurm_run *run, uint32_t job, double t
   double cpus = trace->cpu_milli ? tasks * (double)trace->cpu_milli[job] / 1000 : 0;
   tres[GPU] = trace->gpus[job];
   double gpus = (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000;
-  if (gpus < tres[GPU]) tres[GPU] = 0; // shards are not GPUs
+  if (gpus < tres[GPU]) tres[GPU] = 0; // parts of a GPU are shards in Slurm, which do not count as GPUs
   tres[NODE] = run->kinds[run->jobs[job].kind].min_nodes;
   tres[CPU] = cpus > 0 ? cpus : gpus * run->config->cpus_per_gpu;
   tres[MEM] = trace->mem_mib ? tasks * (double)trace->mem_mib[job] / 1024 : 0;

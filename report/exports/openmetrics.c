@@ -49,7 +49,8 @@ static void clear(struct jobs *jobs) {
   memset(jobs->sum, 0, jobs->metrics->n_samples * sizeof *jobs->sum);
 }
 
-/* Writes the prefix sums of `sum` as the samples of a series. A count of 1 is written as `unit` millionths. */
+/* Writes the prefix sums of `sum` as the samples of a series. Samples are in millionths; `unit` converts a sum into
+   them. */
 static void put_series(struct jobs *jobs, int64_t unit) {
   int64_t value = 0;
   for (uint32_t k = 0; k < jobs->metrics->n_samples; k++) {

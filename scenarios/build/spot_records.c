@@ -30,7 +30,7 @@ struct record {
   struct hr_error *error;
   struct hr_level_step *steps;
   uint32_t count, capacity;
-  /* time of the last line; in JSON, an entry lasts until the next one, so it is the end of the last entry */
+  /* time of the last line; in JSON, the end of the last entry */
   int64_t end_us;
 };
 
@@ -102,7 +102,7 @@ struct lines {
   struct hr__input *input;
   bool dated;       /* true: lines are dated counts; false: lines are changes of a fleet */
   int64_t first_us; /* dated counts: time of the first line */
-  uint64_t n_late;  /* dated counts: number of lines that were ignored, because an accepted line before is later */
+  uint64_t n_late;  /* dated counts: number of ignored lines, whose time is before that of an accepted line */
   uint32_t alive;   /* changes of a fleet: current number of nodes */
 };
 
@@ -424,8 +424,8 @@ static int64_t lowest(const int64_t *price, uint32_t n_zones) {
   return lowest_price;
 }
 
-/* Adds a note if `change` ends the first gap of more than 48 hours in the prices of a zone. `seen_us`: by zone, the
-   time of the previous price. `n_gaps` counts the gaps of all zones. */
+/* Counts a gap of more than 48 hours before a price change of a zone, and adds a note on the first gap of the file.
+   `seen_us`: by zone, the time of the previous price. `n_gaps` counts the gaps of all zones. */
 static enum hr_status note_gap(const struct collector *collector, const int64_t *seen_us,
                                const struct price_change *change, int64_t from_us, uint32_t *n_gaps) {
   if (change->at_us <= from_us) return HR_OK; /* gaps before the run have no effect */
