@@ -23,8 +23,8 @@
  * collected on the way from the queue to the root of its tree, from nodes that use more than their quota. At each node
  * of the way, the request is reduced by the quota that is free there; `rest` is what remains. If the rest fits into the
  * quota of a node, the preemptor has the hierarchical advantage over all candidates that are collected above this node.
- * Such candidates may be preempted even if the preemptor borrows. If it borrows, others need
- * a lower priority that is not above the threshold, and the queue must allow such preemption.
+ * Such candidates may be preempted even if the preemptor borrows. If it borrows, others need a lower priority that is
+ * not above the threshold, and the queue must allow such preemption.
  *
  * Source: pkg/scheduler/preemption/classical and classical_strategy.go of kubernetes-sigs/kueue.
  */

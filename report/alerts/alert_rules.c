@@ -28,7 +28,7 @@
  * periods of replicas. The alert of a service begins when the first of its replicas exceeds this limit. It ends
  * as soon as no replica exceeds it.
  *
- * Rule `out-of-memory`: sequences lose their KV memory. Losses at most `memory_within_us` apart are one alert.
+ * Rule `out-of-memory`: sequences lose their KV memory. Losses less than `memory_within_us` apart are one alert.
  *
  * Layout: all data of a rule are arrays of one service, sorted by time; each rule is one pass over them.
  */
