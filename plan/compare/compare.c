@@ -546,11 +546,27 @@ static enum hr_status note_run(struct hr_comparison *comparison, uint32_t conten
                       comparison->config.contenders[contender].label, text + begin);
 }
 
+/* Whether the runs of all policies have the same note. */
+static bool all_have(const struct hr_comparison *comparison, const char *text) {
+  for (uint32_t i = 0; i < comparison->config.n_contenders; i++) {
+    const struct hr_notes *notes = &comparison->first_runs[i].notes;
+    size_t k = 0;
+    while (k < notes->count && strcmp(notes->text[k], text) != 0) k++;
+    if (k == notes->count) return false;
+  }
+  return true;
+}
+
+/* Adds the notes on the runs. A note on all policies is added once, without a label. */
 static enum hr_status note_runs(struct hr_comparison *comparison) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++) {
     const struct hr_notes *notes = &comparison->first_runs[i].notes;
-    for (size_t k = 0; k < notes->count && status == HR_OK; k++) status = note_run(comparison, i, notes->text[k]);
+    for (size_t k = 0; k < notes->count && status == HR_OK; k++)
+      if (!all_have(comparison, notes->text[k]))
+        status = note_run(comparison, i, notes->text[k]);
+      else if (i == 0)
+        status = hr_notes_add(&comparison->notes, "%s", notes->text[k]);
   }
   return status;
 }
