@@ -102,6 +102,28 @@ JSON
   words 2 '1/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 1 minAvailable; 0/2 nodes are available: 2 Insufficient nvidia.com/gpu'
 }
 
+# Empty queues change nothing. The plug-in `drf` stores sums by job where other actions store counts by queue.
+case_volcano_empty_queues() {
+  local seed queues='{"name": "q0"}, {"name": "q1", "weight": 2}, {"name": "q2", "weight": 3}'
+  for seed in 8 15 18; do
+    awk -v seed="$seed" '
+      function draw(n) { seed = (seed * 1103515245 + 12345) % 2147483648; return int(seed / 65536) % n }
+      BEGIN { print "submit_s,duration_s,gpus,tasks,min_gpus,queue,priority"
+        for (i = 0; i < 40; i++) { at += draw(200); gpus = 1 + draw(12)
+          print at "," 10 + draw(900) "," gpus "," gpus "," 1 + draw(gpus) ",q" draw(3) "," draw(4) } }' >t.csv
+    for more in '' "$(printf ', {"name": "x%s"}' $(seq 60))"; do
+      cat >s.json <<JSON
+{"cluster": {"pools": [{"name": "p", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 8}]}, "policy": {"name": "volcano"},
+ "volcano": {"actions": ["enqueue", "allocate", "preempt", "reclaim"], "queues": [$queues$more],
+   "tiers": [{"plugins": [{"name": "priority"}, {"name": "gang"}]},
+             {"plugins": [{"name": "proportion"}, {"name": "predicates"}, {"name": "nodeorder"}, {"name": "drf"}]}]}}
+JSON
+      try 0 run s.json --trace t.csv --quiet --jobs "jobs${more:+.more}.csv"
+    done
+    cmp -s jobs.csv jobs.more.csv || fail "seed $seed: empty queues change the run"
+  done
+}
+
 # An elastic job can have nodes that are rented for its further pods: one node of 8 GPUs is up, the other two boot for a
 # minute after the session at 1 s.
 case_volcano_elastic_nodes() {
