@@ -90,7 +90,7 @@ static enum hr_status end_segment(struct hr__engine *engine, hr_job job, struct 
   enum hr_status status = HR_OK;
   HR__CALL_ACTIVE(engine, status, stop, job, &placement, how);
   if (status != HR_OK) return status;
-  hr__notify_observers(engine, hr__job_event(engine, HR_EVENT_PREEMPT, HR_REASON_RESIZED, job, &placement));
+  hr__notify_observers(engine, HR__JOB_EVENT(engine, HR_EVENT_PREEMPT, HR_REASON_RESIZED, job, &placement));
   hr__allocation_free(engine, job);
   hr__allocation_set(engine, job, next);
   engine->attempt_us[job.id] = engine->view.now_us;
@@ -108,7 +108,7 @@ static bool has_failed_node(const struct hr__engine *engine, const struct hr_pla
 static enum hr_status begin_segment(struct hr__engine *engine, hr_job job) {
   struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   enum hr_status status = HR_OK;
-  hr__notify_observers(engine, hr__job_event(engine, HR_EVENT_START, HR_REASON_RESIZED, job, &placement));
+  hr__notify_observers(engine, HR__JOB_EVENT(engine, HR_EVENT_START, HR_REASON_RESIZED, job, &placement));
   HR__CALL_ACTIVE(engine, status, start, job, &placement, 0);
   if (!engine->faults || !has_failed_node(engine, &placement)) return status;
   HR__CALL_ACTIVE(engine, status, hang, job);
@@ -196,7 +196,7 @@ enum hr_status hr__job_shrink(struct hr__engine *engine, hr_job job, bool *shrin
   enum hr_status status = end_segment(engine, job, new, HR__STOP_SHRINK);
   if (status == HR_OK) status = begin_segment(engine, job);
   return status == HR_OK
-             ? hr__notify_policy(engine, hr__job_event(engine, HR_EVENT_RESIZE, HR_REASON_FAILED, job, &before))
+             ? hr__notify_policy(engine, HR__JOB_EVENT(engine, HR_EVENT_RESIZE, HR_REASON_FAILED, job, &before))
              : status;
 }
 
@@ -374,7 +374,7 @@ static void account_saved(struct hr__engine *engine, hr_job job) {
 static enum hr_status emit_saved(struct hr__engine *engine, hr_job job) {
   struct hr_placement placement = HR__PLACEMENT_OF(engine, job);
   account_saved(engine, job);
-  return hr__emit(engine, hr__job_event(engine, HR_EVENT_SAVED, HR_REASON_NONE, job, &placement));
+  return hr__emit(engine, HR__JOB_EVENT(engine, HR_EVENT_SAVED, HR_REASON_NONE, job, &placement));
 }
 
 /* Completes an asynchronous checkpoint. The work that was complete when the checkpoint began is kept. The job continues

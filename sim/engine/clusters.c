@@ -174,7 +174,7 @@ static void receive(void *self, const struct hr_view *view, const struct hr_even
   whole->view.now_us = event->at_us;
   if (event->kind != HR_EVENT_SUBMIT) hr__clusters_count(cluster); /* a job is counted after it is submitted */
   if (cluster->all->sending && is_hidden(cluster, &copy)) return;
-  hr__notify_observers(whole, copy);
+  hr__notify_observers(whole, &copy);
 }
 
 /* ---- Routing ---- */

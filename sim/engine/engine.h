@@ -517,13 +517,13 @@ static inline enum hr_status hr__out_of_memory(const struct hr__engine *engine) 
 /* ---- Events: jobs.c ---- */
 
 /* Adds the event to the digest and notifies the observers. */
-void hr__notify_observers(struct hr__engine *engine, struct hr_event event);
+void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event);
 /* Notifies the policy of an event. The observers must already have been notified of the event. Returns the status of
    the policy. */
-enum hr_status hr__notify_policy(struct hr__engine *engine, struct hr_event event);
+enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event);
 /* Adds the event to the digest, notifies the observers, and then notifies the policy. Returns the status of the
    policy. */
-static inline enum hr_status hr__emit(struct hr__engine *engine, struct hr_event event) {
+static inline enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event) {
   hr__notify_observers(engine, event);
   return hr__notify_policy(engine, event);
 }
@@ -833,17 +833,13 @@ static inline hr_job hr__resident(const struct hr__engine *engine, uint32_t link
   return engine->residents.links[link - 1].job;
 }
 
-/* Returns an event of a job at the present instant. `placement`: NULL if the job has none. */
-static inline struct hr_event hr__job_event(const struct hr__engine *engine, enum hr_event_kind kind,
-                                            enum hr_reason reason, hr_job job, const struct hr_placement *placement) {
-  return (struct hr_event){engine->view.now_us, kind, reason, job, placement, {HR_NONE}, {HR_NONE}};
-}
+/* The address of an event of a job at the present instant. `placement`: NULL if the job has none. */
+#define HR__JOB_EVENT(engine, kind, reason, job, placement)                                                            \
+  (&(const struct hr_event){(engine)->view.now_us, kind, reason, job, placement, {HR_NONE}, {HR_NONE}})
 
-/* Returns an event of a node at the present instant. */
-static inline struct hr_event hr__node_event(const struct hr__engine *engine, enum hr_event_kind kind,
-                                             enum hr_reason reason, hr_pool pool, hr_node node) {
-  return (struct hr_event){engine->view.now_us, kind, reason, {HR_NONE}, NULL, pool, node};
-}
+/* The address of an event of a node at the present instant. */
+#define HR__NODE_EVENT(engine, kind, reason, pool, node)                                                               \
+  (&(const struct hr_event){(engine)->view.now_us, kind, reason, {HR_NONE}, NULL, pool, node})
 
 /* Returns the engine that contains a policy's view. */
 static inline const struct hr__engine *hr__engine_of(const struct hr_view *view) {

@@ -425,34 +425,34 @@ static void digest_placement(struct hr__engine *engine, const struct hr_placemen
   }
 }
 
-void hr__notify_observers(struct hr__engine *engine, struct hr_event event) {
+void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event) {
   const struct hr_run_config *config = engine->config;
-  const bool has_number = engine->job_number && event.job.id != HR_NONE;
-  const uint32_t number = has_number ? engine->job_number[event.job.id] : event.job.id;
-  engine->digest = hr__digest_add(engine->digest, (uint64_t)event.at_us);
-  engine->digest = hr__digest_add(engine->digest, (uint64_t)event_code(event.kind) << 32 | number);
-  if (event.kind == HR_EVENT_START) digest_placement(engine, event.placement);
-  if (event.pool.id != HR_NONE)
-    engine->digest = hr__digest_add(engine->digest, (uint64_t)event.pool.id << 32 | event.node.id);
+  const bool has_number = engine->job_number && event->job.id != HR_NONE;
+  const uint32_t number = has_number ? engine->job_number[event->job.id] : event->job.id;
+  engine->digest = hr__digest_add(engine->digest, (uint64_t)event->at_us);
+  engine->digest = hr__digest_add(engine->digest, (uint64_t)event_code(event->kind) << 32 | number);
+  if (event->kind == HR_EVENT_START) digest_placement(engine, event->placement);
+  if (event->pool.id != HR_NONE)
+    engine->digest = hr__digest_add(engine->digest, (uint64_t)event->pool.id << 32 | event->node.id);
   for (uint32_t i = 0; i < config->n_observers; i++)
-    if (config->observers[i].on_event) config->observers[i].on_event(config->observers[i].self, &engine->view, &event);
+    if (config->observers[i].on_event) config->observers[i].on_event(config->observers[i].self, &engine->view, event);
   if (++engine->n_events % PROGRESS_EVENTS == 0 && config->progress.report)
     config->progress.report(config->progress.self, engine->n_completed + engine->n_rejected,
                             engine->n_input + engine->n_added, engine->view.now_us);
 }
 
-enum hr_status hr__notify_policy(struct hr__engine *engine, struct hr_event event) {
+enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event) {
   const struct hr_policy_ops *ops = &engine->ops;
   if (!ops->observe) return HR_OK;
   hr__policy_enter(engine->call, "observe");
-  enum hr_status status = ops->observe(engine->policy, &engine->view, &event);
+  enum hr_status status = ops->observe(engine->policy, &engine->view, event);
   hr__policy_leave(engine->call);
   if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);
   if (status == HR_BAD_INPUT && engine->error && engine->error->status == status)
     return status; /* the policy has written the error */
   return status == HR_OK ? HR_OK
                          : hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed at %s of job %" PRIu32, ops->name,
-                                   hr_event_name(event.kind), event.job.id);
+                                   hr_event_name(event->kind), event->job.id);
 }
 
 /* ---- Events: violated invariants -------------------------------------------------------------------- */
@@ -562,7 +562,7 @@ static void init_columns(struct hr__engine *engine, hr_job job) {
 }
 
 enum hr_status hr__job_submit(struct hr__engine *engine, hr_job job) {
-  struct hr_event event = hr__job_event(engine, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL);
+  const struct hr_event *event = HR__JOB_EVENT(engine, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL);
   engine->n_submitted++;
   engine->last_progress_us = engine->view.now_us;
   if (engine->config->stream || job.id >= engine->n_input) init_columns(engine, job);
@@ -596,7 +596,7 @@ void hr__job_reject(struct hr__engine *engine, hr_job job, enum hr_reason reason
     engine->reason[job.id] = (uint8_t)(reason = HR_REASON_REQUEUES);
   engine->n_rejected++;
   if (engine->account && engine->account[job.id]) hr__account(engine, job)->rejected_us = engine->view.now_us;
-  hr__notify_observers(engine, hr__job_event(engine, HR_EVENT_REJECT, reason, job, NULL));
+  hr__notify_observers(engine, HR__JOB_EVENT(engine, HR_EVENT_REJECT, reason, job, NULL));
   forget(engine, job);
 }
 
@@ -608,7 +608,7 @@ enum hr_status hr__job_start(struct hr__engine *engine, const struct hr__move *m
                    engine->trace->source);
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
   restarts_job_starts(engine, move->job, &placement);
-  hr__notify_observers(engine, hr__job_event(engine, HR_EVENT_START, move->reason, move->job, &placement));
+  hr__notify_observers(engine, HR__JOB_EVENT(engine, HR_EVENT_START, move->reason, move->job, &placement));
   enum hr_status status = HR_OK;
   HR__CALL_ACTIVE(engine, status, start, move->job, &placement, run_us);
   return status;
@@ -625,7 +625,7 @@ enum hr_status hr__job_end(struct hr__engine *engine, hr_job job) {
   engine->last_progress_us = engine->view.now_us;
   enum hr_status status = leave(engine, job, &placement, HR__STOP_END);
   if (status != HR_OK) return status;
-  status = hr__emit(engine, hr__job_event(engine, HR_EVENT_END, HR_REASON_NONE, job, &placement));
+  status = hr__emit(engine, HR__JOB_EVENT(engine, HR_EVENT_END, HR_REASON_NONE, job, &placement));
   hr__allocation_free(engine, job);
   forget(engine, job);
   return status;
@@ -646,10 +646,10 @@ enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_
   engine->pool_accounting[placement.pool.id].maintained_jobs += reason == HR_REASON_MAINTENANCE;
   if (reason != HR_REASON_PREEMPTED) engine->pool_accounting[placement.pool.id].interruptions++;
   restarts_job_stops(engine, job, &placement, reason);
-  status = hr__emit(engine, hr__job_event(engine, HR_EVENT_INTERRUPT, reason, job, &placement));
+  status = hr__emit(engine, HR__JOB_EVENT(engine, HR_EVENT_INTERRUPT, reason, job, &placement));
   hr__allocation_free(engine, job);
   if (status != HR_OK || reason != HR_REASON_FAILED || !gives_up(engine, job)) return status;
-  return hr__notify_policy(engine, hr__job_event(engine, HR_EVENT_WITHDRAW, HR_REASON_NONE, job, NULL));
+  return hr__notify_policy(engine, HR__JOB_EVENT(engine, HR_EVENT_WITHDRAW, HR_REASON_NONE, job, NULL));
 }
 
 enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__job_notice notice) {
@@ -672,7 +672,7 @@ enum hr_status hr__job_preempt(struct hr__engine *engine, const struct hr__move 
   if (engine->futile_since_us != engine->last_progress_us) engine->n_futile = 0;
   engine->futile_since_us = engine->last_progress_us;
   engine->n_futile++;
-  hr__notify_observers(engine, hr__job_event(engine, HR_EVENT_PREEMPT, move->reason, move->job, &placement));
+  hr__notify_observers(engine, HR__JOB_EVENT(engine, HR_EVENT_PREEMPT, move->reason, move->job, &placement));
   hr__allocation_free(engine, move->job);
   hr__allocation_set(engine, move->job, now);
   engine->attempt_us[move->job.id] = attempt_us;

@@ -493,7 +493,7 @@ static enum hr_status withdraw(struct hr__part *part, hr_job job, int64_t now_us
   sending->leaving |= bit_of(part->index);
   part->n_events = UINT64_MAX; /* the cluster makes a pass at this instant, even without an event */
   return hr__notify_policy(&part->engine,
-                           hr__job_event(&part->engine, HR_EVENT_WITHDRAW, HR_REASON_WITHDRAWN, job, NULL));
+                           HR__JOB_EVENT(&part->engine, HR_EVENT_WITHDRAW, HR_REASON_WITHDRAWN, job, NULL));
 }
 
 void hr__dispatch_disguise(struct hr__part *part) {

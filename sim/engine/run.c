@@ -104,7 +104,7 @@ void hr__notify_instant(struct hr__engine *engine) {
 
 static enum hr_status fire_timer(struct hr__engine *engine) {
   engine->n_timers++;
-  return hr__emit(engine, hr__job_event(engine, HR_EVENT_TIMER, HR_REASON_NONE, (hr_job){HR_NONE}, NULL));
+  return hr__emit(engine, HR__JOB_EVENT(engine, HR_EVENT_TIMER, HR_REASON_NONE, (hr_job){HR_NONE}, NULL));
 }
 
 static enum hr_status check_after_event(const struct hr__engine *engine) {
@@ -183,7 +183,7 @@ static enum hr_status commit_move(struct hr__engine *engine, const struct hr__mo
     return hr__market_launch(engine, move->node);
   case HR__MOVE_RELEASE: {
     hr_pool pool = hr__cluster_pool_of(&engine->cluster, move->node);
-    hr__notify_observers(engine, hr__node_event(engine, HR_EVENT_RELEASE, move->reason, pool, move->node));
+    hr__notify_observers(engine, HR__NODE_EVENT(engine, HR_EVENT_RELEASE, move->reason, pool, move->node));
     return HR_OK;
   }
   }

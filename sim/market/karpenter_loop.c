@@ -452,7 +452,7 @@ static enum hr_status set_closed(struct hr__engine *engine, uint32_t node, bool 
   if (closed) return hr__market_close(engine, pool, (hr_node){node}, HR_REASON_SCALED_DOWN, HR_NEVER_US);
   hr__market_set_state(engine, (hr_node){node}, HR_NODE_UP);
   engine->cluster.nodes[node].down_us = HR_NEVER_US;
-  return hr__emit(engine, hr__node_event(engine, HR_EVENT_NODE_UP, HR_REASON_SCALED_DOWN, pool, (hr_node){node}));
+  return hr__emit(engine, HR__NODE_EVENT(engine, HR_EVENT_NODE_UP, HR_REASON_SCALED_DOWN, pool, (hr_node){node}));
 }
 
 /* Executes the stored command and sets `*any`. If the command needs a replacement and no pool has capacity for it, the

@@ -104,7 +104,7 @@ static void set_queued(struct hr__engine *engine, hr_pool pool, hr_node node, bo
 
 static enum hr_status emit_node_event(struct hr__engine *engine, enum hr_event_kind kind, enum hr_reason reason,
                                       hr_pool pool, hr_node node) {
-  return hr__emit(engine, hr__node_event(engine, kind, reason, pool, node));
+  return hr__emit(engine, HR__NODE_EVENT(engine, kind, reason, pool, node));
 }
 
 enum hr_status hr__market_close(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason,
@@ -365,7 +365,7 @@ static int64_t draw_life_us(const struct hr__engine *engine, hr_pool pool, hr_no
 static enum hr_status give_node(struct hr__engine *engine, hr_pool pool, hr_node node) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
   const int64_t now_us = engine->view.now_us;
-  hr__notify_observers(engine, hr__node_event(engine, HR_EVENT_ACQUIRE, HR_REASON_NONE, pool, node));
+  hr__notify_observers(engine, HR__NODE_EVENT(engine, HR_EVENT_ACQUIRE, HR_REASON_NONE, pool, node));
   enum hr_status status = hr__schedule(engine, now_us + draw_boot_us(engine, pool, node), HR__PENDING_NODE_UP, node.id);
   int64_t life_us = draw_life_us(engine, pool, node);
   self->dies_us = life_us == HR_NEVER_US ? HR_NEVER_US : now_us + life_us;

@@ -225,7 +225,7 @@ static enum hr_status open_node(struct hr__engine *engine, uint32_t pool, uint32
   standby_set_mode(engine, (hr_node){node}, STANDBY_NONE);
   hr__market_set_state(engine, (hr_node){node}, HR_NODE_UP);
   return hr__emit(engine,
-                  hr__node_event(engine, HR_EVENT_NODE_UP, HR_REASON_POWER_BUDGET, (hr_pool){pool}, (hr_node){node}));
+                  HR__NODE_EVENT(engine, HR_EVENT_NODE_UP, HR_REASON_POWER_BUDGET, (hr_pool){pool}, (hr_node){node}));
 }
 
 static bool is_idle(const struct hr__engine *engine, uint32_t node) {
@@ -500,7 +500,7 @@ static enum hr_status wake(struct hr__engine *engine, hr_node node) {
   engine->cluster.nodes[node.id].since_us = engine->view.now_us;
   engine->cluster.nodes[node.id].launches++;
   engine->pool_accounting[pool_of(engine, node).id].wakes++;
-  hr__notify_observers(engine, hr__node_event(engine, HR_EVENT_ACQUIRE, HR_REASON_AWAKE, pool_of(engine, node), node));
+  hr__notify_observers(engine, HR__NODE_EVENT(engine, HR_EVENT_ACQUIRE, HR_REASON_AWAKE, pool_of(engine, node), node));
   return schedule(engine, node, boot_us(engine, node));
 }
 

@@ -314,7 +314,7 @@ enum hr_status hr__replica_withdraw(struct hr__engine *engine, struct hr__replic
   if (engine->state[place->job] != HR_JOB_WAITING) return HR_OK;
   engine->n_events++; /* so that the policy decides at this instant */
   return hr__notify_policy(engine,
-                           hr__job_event(engine, HR_EVENT_WITHDRAW, HR_REASON_NONE, (hr_job){place->job}, NULL));
+                           HR__JOB_EVENT(engine, HR_EVENT_WITHDRAW, HR_REASON_NONE, (hr_job){place->job}, NULL));
 }
 
 /* Text for an error message: the keys of each autoscaler that make the number of replicas change less often. */
