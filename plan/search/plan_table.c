@@ -470,7 +470,12 @@ static void put_answer(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
   bool feasible = hr_plan_feasible(plan);
-  put_title(page, feasible ? "Buy" : "No candidate meets the goals. The nearest:");
+  if (feasible)
+    put_title(page, "Buy");
+  else if (plan->search.counts.not_evaluated)
+    put_title(page, "No candidate that was evaluated meets the goals. The nearest:");
+  else
+    put_title(page, "No candidate meets the goals. The nearest:");
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (cluster->pools[i].nodes) put_pool(page, &cluster->pools[i]);
   for (uint32_t i = 0; i < plan->space.n_axes; i++)
