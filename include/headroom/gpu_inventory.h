@@ -220,10 +220,6 @@ HR_API uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inv
    pool. */
 HR_API bool hr_gpu_inventory_fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   hr_node node);
-/* Evaluates hr_gpu_inventory_fits for `count` requests, at most 64. Bit i of the returned set is set if one task of
-   requests[i] fits. */
-HR_API uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory,
-                                           const struct hr_request *const *requests, uint32_t count, hr_node node);
 /* Selects GPUs of a node for one task by the default rule, and returns them as a set. The task must fit on the node. Of
    the GPUs with room for the task, those with the fewest free milli-GPUs are selected; of equal GPUs, those with the
    lowest numbers. A task that requests whole GPUs therefore gets the idle GPUs with the lowest numbers. With MIG, one

@@ -19,7 +19,8 @@
  * contains the maximum of the group, for each lane. In a tally, which is a tree of counts, it contains the sum. Level 0
  * has one entry per place, and the last level has only the root. All levels except the last are padded with zeros to
  * whole groups. The caller owns the memory of shape.size x lanes values. Memory that is filled with 0 is a valid tree
- * with all values 0. `lanes` must be 1 or a multiple of 4. For speed, it should be a compile-time constant.
+ * with all values 0. `lanes` must be 1 or a multiple of 4; if it is not 1, values must be less than 2^31. For speed, it
+ * should be a compile-time constant.
  */
 
 enum { HR__GROUP = 4, HR__MAX_LEVELS = 17, HR__MAX_LANES = 8 };
@@ -52,8 +53,9 @@ static inline uint32_t hr__tournament_root(const struct hr__tournament_shape *sh
   return tree[(shape->size - 1) * lanes + lane];
 }
 
-/* The values of four lanes. This code uses explicit vectors because compilers do not vectorize the loops. */
-__extension__ typedef uint32_t hr__lane_vector __attribute__((vector_size(16), aligned(4), may_alias));
+/* The values of four lanes. This code uses explicit vectors because compilers do not vectorize the loops. They are
+   signed, because x86-64 processors cannot compare vectors of unsigned numbers in one step. */
+__extension__ typedef int32_t hr__lane_vector __attribute__((vector_size(16), aligned(4), may_alias));
 enum { HR__VECTOR = 4 };
 
 static inline hr__lane_vector hr__vector_above(hr__lane_vector a, hr__lane_vector b, bool tally) {
@@ -65,31 +67,32 @@ static inline uint32_t hr__one_above(uint32_t a, uint32_t b, bool tally) {
   return tally ? a + b : a > b ? a : b;
 }
 
-/* Computes the entry above a group: the sum in a tally, else the maximum. */
-static inline void hr__tournament_above(const uint32_t *group, uint32_t lanes, bool tally, uint32_t *above) {
-  if (lanes == 1) {
-    *above = hr__one_above(hr__one_above(group[0], group[1], tally), hr__one_above(group[2], group[3], tally), tally);
-    return;
-  }
-  for (uint32_t i = 0; i < lanes; i += HR__VECTOR, group += HR__VECTOR) {
-    const hr__lane_vector *a = (const hr__lane_vector *)group, *b = (const hr__lane_vector *)(group + lanes),
-                          *c = (const hr__lane_vector *)(group + 2 * lanes),
-                          *d = (const hr__lane_vector *)(group + 3 * lanes);
-    *(hr__lane_vector *)(above + i) =
-        hr__vector_above(hr__vector_above(*a, *b, tally), hr__vector_above(*c, *d, tally), tally);
+/* Combines `values`, the entry at index `own` of a group, with the other three entries, and writes the entry above the
+   group to `values`: the sum in a tally, else the maximum. The entry at `own` in the group is not read, because a walk
+   up the tree would have to wait until it has been stored. */
+static inline void hr__tournament_combine(const uint32_t *group, uint32_t lanes, bool tally, uint32_t own,
+                                          uint32_t *values) {
+  const uint32_t *a = group + (own ^ 1) * lanes, *b = group + (own ^ 2) * lanes, *c = group + (own ^ 3) * lanes;
+  if (lanes == 1) *values = hr__one_above(*values, hr__one_above(*a, hr__one_above(*b, *c, tally), tally), tally);
+  for (uint32_t i = 0; lanes > 1 && i < lanes; i += HR__VECTOR) {
+    hr__lane_vector *above = (hr__lane_vector *)(values + i);
+    hr__lane_vector others =
+        hr__vector_above(*(const hr__lane_vector *)(b + i), *(const hr__lane_vector *)(c + i), tally);
+    *above = hr__vector_above(*above, hr__vector_above(*(const hr__lane_vector *)(a + i), others, tally), tally);
   }
 }
 
 /* Sets the values of a place, and updates the path to the root. `values`: [lanes], overwritten. `tally`: the tree is a
-   tally. */
+   tally. With one lane, the walk ends where the value does not change. With several lanes, it always ends at the root,
+   because a branch that the processor cannot predict takes longer than the rest of the walk. */
 static inline void hr__tournament_set(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t lanes,
                                       bool tally, uint32_t place, uint32_t *values) {
   for (uint32_t level = 0;; level++, place /= HR__GROUP) {
-    uint32_t *entry = tree + (shape->first[level] + place) * lanes;
-    if (memcmp(entry, values, lanes * sizeof *values) == 0) return;
+    uint32_t *entry = tree + (shape->first[level] + place) * lanes, own = place % HR__GROUP;
+    if (lanes == 1 && *entry == *values) return;
     memcpy(entry, values, lanes * sizeof *values);
     if (level + 1 == shape->n_levels) return;
-    hr__tournament_above(entry - (size_t)(place % HR__GROUP) * lanes, lanes, tally, values);
+    hr__tournament_combine(entry - (size_t)own * lanes, lanes, tally, own, values);
   }
 }
 

@@ -26,9 +26,12 @@
 static inline void tournament_build(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t lanes,
                                     bool tally) {
   for (uint32_t level = 1; level < shape->n_levels; level++)
-    for (uint32_t i = 0; i < shape->n_entries[level]; i++)
-      hr__tournament_above(tree + (shape->first[level - 1] + (size_t)i * HR__GROUP) * lanes, lanes, tally,
-                           tree + (shape->first[level] + i) * lanes);
+    for (uint32_t i = 0; i < shape->n_entries[level]; i++) {
+      const uint32_t *group = tree + (shape->first[level - 1] + (size_t)i * HR__GROUP) * lanes;
+      uint32_t *above = tree + (shape->first[level] + i) * lanes;
+      memcpy(above, group, lanes * sizeof *above);
+      hr__tournament_combine(group, lanes, tally, 0, above);
+    }
 }
 
 /* For a tally only. A place with value v has v units; units are numbered from 0 in order of places. Returns the place
@@ -494,11 +497,15 @@ static hr_node node_equivalence_first(struct hr__node_equivalence *equivalence, 
   return (hr_node){equivalence->slot[at] - 1};
 }
 
-/* Requests that are updated together. Each request has one lane. */
+/* Requests that are updated together. Each request has one lane. A request is plain if it requests at most one GPU, no
+   GPU memory and no dedicated node, and accepts all pools. On plain nodes (see is_plain_node), it fits if its amounts
+   of three resources are free. All plain lanes are compared with a node at once. In other lanes, and in those without a
+   request, `gpu_milli` is HR_NONE, so they never fit in this comparison. */
 struct packer_block {
   uint32_t *tree;
-  uint64_t good_at; /* packer->changes.count + 1 at the last update of the tournament */
-  uint32_t n_lanes; /* number of lanes in use */
+  uint64_t good_at;       /* packer->changes.count + 1 at the last update of the tournament */
+  uint32_t others, plain; /* sets of lanes: those that are not plain, and those that are */
+  uint32_t gpu_milli[HR__MAX_LANES], cpu_milli[HR__MAX_LANES], mem_mib[HR__MAX_LANES];
   const struct hr_request *request[HR__MAX_LANES];
   const uint8_t *accepted[HR__MAX_LANES]; /* by lane: [n_pools], whether the request accepts the pool */
 };
@@ -624,16 +631,44 @@ static uint32_t value_of(const struct hr_packer *packer, const struct hr_request
   return is_tally(packer) ? 1 : (uint32_t)packer->rule->score(&packer->packing, request, node) + 1;
 }
 
+/* Returns whether plain requests fit on the node if their amounts are free: they take the shares and CPUs that they
+   request, and any number of them may be on one GPU. */
+static bool is_plain_node(const struct hr_gpu_inventory *inventory, hr_node node) {
+  return inventory->slot_milli[node.id] == 0 && inventory->max_tasks[node.id] == HR_WHOLE_GPU_MILLI &&
+         !inventory->gpu_cpu_milli && !hr_gpu_inventory_mig(inventory, node);
+}
+
+/* Computes the values of a plain node in the plain lanes. The values of all other lanes become 0. */
+static void find_plain_values(const struct hr_packer *packer, const struct packer_block *block, hr_node node,
+                              uint32_t values[HR__MAX_LANES]) {
+  const struct hr_gpu_inventory *inventory = packer->inventory;
+  bool open = !inventory->closed[node.id] && !inventory->alone[node.id];
+  uint32_t milli = inventory->widest_milli[node.id], cpu_milli = inventory->cpu_milli[node.id];
+  uint32_t mem_mib = inventory->mem_mib[node.id] < UINT32_MAX ? (uint32_t)inventory->mem_mib[node.id] : UINT32_MAX;
+  uint32_t fits[HR__MAX_LANES], any = 0;
+  for (uint32_t lane = 0; lane < HR__MAX_LANES; lane++)
+    fits[lane] = (milli >= block->gpu_milli[lane]) & (cpu_milli >= block->cpu_milli[lane]) &
+                 (mem_mib >= block->mem_mib[lane]) & open;
+  for (uint32_t lane = 0; lane < HR__MAX_LANES; lane++) any |= fits[lane];
+  uint32_t value = any ? value_of(packer, block->request[0], node) : 0;
+  for (uint32_t lane = 0; lane < HR__MAX_LANES; lane++) values[lane] = fits[lane] ? value : 0;
+}
+
 /* Computes the values of a node in all lanes of a block. The score is the same in all lanes, so it is computed once. */
 static void find_values(const struct hr_packer *packer, const struct packer_block *block, hr_node node,
                         uint32_t values[HR__MAX_LANES]) {
-  uint32_t pool = packer->inventory->pool[node.id], value = 0;
-  uint64_t fitting = hr_gpu_inventory_fits_each(packer->inventory, block->request, block->n_lanes, node);
-  for (uint32_t lane = 0; lane < HR__MAX_LANES; lane++) values[lane] = 0;
-  for (; fitting; fitting &= fitting - 1) {
-    uint32_t lane = (uint32_t)__builtin_ctzll(fitting);
-    if (!block->accepted[lane][pool]) continue;
-    if (value == 0) value = value_of(packer, block->request[lane], node);
+  uint32_t pool = packer->inventory->pool[node.id], value = 0, lanes = block->others;
+  if (block->plain && is_plain_node(packer->inventory, node)) {
+    find_plain_values(packer, block, node, values);
+  } else {
+    for (uint32_t lane = 0; lane < HR__MAX_LANES; lane++) values[lane] = 0;
+    lanes |= block->plain;
+  }
+  for (; lanes; lanes &= lanes - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+    const struct hr_request *request = block->request[lane];
+    if (!block->accepted[lane][pool] || !hr_gpu_inventory_fits(packer->inventory, request, node)) continue;
+    if (value == 0) value = value_of(packer, request, node);
     values[lane] = value;
   }
 }
@@ -675,6 +710,30 @@ static void score_all(struct hr_packer *packer, struct packer_block *block, uint
   tournament_build(&packer->shape, block->tree, packer->n_lanes, is_tally(packer));
 }
 
+/* Returns whether the request is plain: see struct packer_block. */
+static bool is_plain(const struct hr_request *request, const uint8_t *accepted, uint32_t n_pools) {
+  bool plain = request->gpus <= 1 && request->gpu_mem_mib == 0 && !request->dedicated && request->mem_mib < UINT32_MAX;
+  for (uint32_t pool = 0; plain && pool < n_pools; pool++) plain = accepted[pool];
+  return plain;
+}
+
+/* Adds a lane with the request to the block. */
+static void add_lane(const struct hr_packer *packer, struct packer_block *block, uint32_t lane,
+                     const struct hr_request *request) {
+  uint32_t n_pools = packer->acceptance.n_pools;
+  block->request[lane] = request;
+  block->accepted[lane] = packer->acceptance.row + (size_t)request->accept_class * n_pools;
+  if (!(block->others | block->plain)) memset(block->gpu_milli, UINT8_MAX, sizeof block->gpu_milli);
+  if (packer->n_lanes == 1 || !is_plain(request, block->accepted[lane], n_pools)) {
+    block->others |= 1U << lane;
+    return;
+  }
+  block->plain |= 1U << lane;
+  block->gpu_milli[lane] = request->gpus ? request->gpu_milli : 0;
+  block->cpu_milli[lane] = request->cpu_milli;
+  block->mem_mib[lane] = (uint32_t)request->mem_mib;
+}
+
 /* Updates the block of the request, and returns it. */
 static const struct packer_block *refresh(struct hr_packer *packer, uint32_t request) {
   bool is_new = packer->lane_of[request] == HR_NONE;
@@ -683,10 +742,7 @@ static const struct packer_block *refresh(struct hr_packer *packer, uint32_t req
   struct packer_block *block = &packer->blocks[packer->lane_of[request] / packer->n_lanes];
   score_changed(packer, block);
   if (!is_new) return block;
-  const struct hr_request *asked = &packer->requests[request];
-  block->request[lane] = asked;
-  block->accepted[lane] = packer->acceptance.row + (size_t)asked->accept_class * packer->acceptance.n_pools;
-  block->n_lanes++;
+  add_lane(packer, block, lane, &packer->requests[request]);
   score_all(packer, block, lane);
   return block;
 }

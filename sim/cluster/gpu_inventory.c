@@ -490,7 +490,7 @@ static bool is_by_share(const struct hr_gpu_inventory *inventory, const struct h
   return request->gpus == 1 && request->gpu_mem_mib == 0 && inventory->max_tasks[node.id] == HR_WHOLE_GPU_MILLI;
 }
 
-static inline bool fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+bool hr_gpu_inventory_fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
   if (inventory->closed[node.id] || inventory->alone[node.id]) return false;
   if (request->dedicated && inventory->tasks[node.id] > 0) return false;
   if (inventory->cpu_milli[node.id] < hr_gpu_inventory_cpu_milli(inventory, request, node)) return false;
@@ -500,17 +500,6 @@ static inline bool fits(const struct hr_gpu_inventory *inventory, const struct h
   if (inventory->widest_milli[node.id] < hr_gpu_inventory_milli(inventory, request, node)) return false;
   if (is_by_share(inventory, request, node)) return true;
   return has_as_many(hr_gpu_inventory_fitting_gpus(inventory, request, node), request->gpus);
-}
-
-bool hr_gpu_inventory_fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
-  return fits(inventory, request, node);
-}
-
-uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory, const struct hr_request *const *requests,
-                                    uint32_t count, hr_node node) {
-  uint64_t fitting = 0;
-  for (uint32_t i = 0; i < count; i++) fitting |= (uint64_t)fits(inventory, requests[i], node) << i;
-  return fitting;
 }
 
 /* Returns the GPU of the set `gpus` that has the fewest free milli-GPUs; of equal GPUs, the one with the lowest
@@ -560,11 +549,12 @@ uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const s
   return hr_gpu_inventory_pick_of(inventory, request, node, UINT64_MAX);
 }
 
-static void find_widest(struct hr_gpu_inventory *inventory, hr_node node) {
+/* Sets `widest_milli`, which is at most `most`. */
+static void find_widest(struct hr_gpu_inventory *inventory, hr_node node, uint32_t most) {
   const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
-  uint16_t widest = 0;
-  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) widest = milli[gpu] > widest ? milli[gpu] : widest;
-  inventory->widest_milli[node.id] = widest;
+  uint32_t widest = 0, n_gpus = inventory->n_gpus[node.id];
+  for (uint32_t gpu = 0; gpu < n_gpus && widest < most; gpu++) widest = milli[gpu] > widest ? milli[gpu] : widest;
+  inventory->widest_milli[node.id] = (uint16_t)widest;
 }
 
 struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
@@ -574,6 +564,16 @@ struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory,
       .node = node, .gpu_milli = request->gpus * hr_gpu_inventory_milli(inventory, request, node), .gpus = gpus};
 }
 
+/* Returns whether one task has room on all GPUs of the slice. */
+static bool all_fit(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                    const struct hr_slice *slice) {
+  uint32_t node = slice->node.id, gpu = (uint32_t)__builtin_ctzll(slice->gpus);
+  if (!is_by_share(inventory, request, slice->node) || hr_gpu_inventory_mig(inventory, slice->node))
+    return !(slice->gpus & ~hr_gpu_inventory_fitting_gpus(inventory, request, slice->node));
+  return gpu < inventory->n_gpus[node] && inventory->gpu_milli[(size_t)node * inventory->max_gpus + gpu] >=
+                                              hr_gpu_inventory_milli(inventory, request, slice->node);
+}
+
 const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                     const struct hr_slice *slice) {
   uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
@@ -581,8 +581,7 @@ const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, co
   if (n_gpus != request->gpus) return "a slice does not have the number of GPUs that a task requests";
   if (!is_split && slice->gpu_milli != n_gpus * hr_gpu_inventory_milli(inventory, request, slice->node))
     return "a slice does not have the share of its GPUs that a task requests";
-  if (n_gpus > 0 && slice->gpus & ~hr_gpu_inventory_fitting_gpus(inventory, request, slice->node))
-    return "a GPU has too little free";
+  if (n_gpus > 0 && !all_fit(inventory, request, slice)) return "a GPU has too little free";
   if (!hr_gpu_inventory_fits(inventory, request, slice->node)) return "a node has too little CPU or memory free";
   return is_split ? mig_refuse(inventory, request, slice) : NULL;
 }
@@ -601,8 +600,10 @@ static void change(struct hr_gpu_inventory *inventory, const struct hr_request *
   if (is_split) mig_change(inventory, slice, taken == 1);
   size_t first = (size_t)node * inventory->max_gpus;
   uint32_t milli = is_split ? slice->gpu_milli : hr_gpu_inventory_milli(inventory, request, slice->node);
+  bool had_widest = false;
   for (uint64_t gpus = slice->gpus; gpus; gpus &= gpus - 1) {
     size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
+    had_widest |= inventory->gpu_milli[gpu] == inventory->widest_milli[node];
     inventory->gpu_milli[gpu] = (uint16_t)(inventory->gpu_milli[gpu] - taken * milli);
     if (inventory->gpu_milli[gpu] > inventory->widest_milli[node])
       inventory->widest_milli[node] = inventory->gpu_milli[gpu];
@@ -610,7 +611,7 @@ static void change(struct hr_gpu_inventory *inventory, const struct hr_request *
     inventory->gpu_tasks[gpu] = (uint16_t)(inventory->gpu_tasks[gpu] + taken);
     if (inventory->gpu_mem_mib[gpu] != HR_NONE) inventory->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
   }
-  if (taken == 1) find_widest(inventory, slice->node);
+  if (taken == 1 && had_widest) find_widest(inventory, slice->node, inventory->widest_milli[node]);
 }
 
 void hr_gpu_inventory_take(struct hr_gpu_inventory *inventory, const struct hr_request *request,
@@ -789,7 +790,7 @@ void hr_gpu_inventory_set_use(struct hr_gpu_inventory *inventory, const struct h
   inventory->alone[i] = use->alone;
   use_gpus(inventory, node, use);
   if (hr_gpu_inventory_mig(inventory, node)) set_instances(inventory, now, node, use);
-  find_widest(inventory, node);
+  find_widest(inventory, node, HR_WHOLE_GPU_MILLI);
 }
 
 /* Returns whether slice `i` is on the same GPUs as a slice with a lower index. */
