@@ -59,10 +59,17 @@ struct alert_jobs {
   struct rule waiting, unsaved;
 };
 
-static bool rule_init(struct rule *rule, enum hr_alert_rule name, const struct hr_alerts_config *config) {
+static bool has_spot_pool(const struct hr_cluster_spec *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].market.market == HR_MARKET_SPOT) return true;
+  return false;
+}
+
+/* `never`: the cluster cannot break the rule, so the rule is off. */
+static bool rule_init(struct rule *rule, enum hr_alert_rule name, const struct hr_alerts_config *config, bool never) {
   size_t n_jobs = (size_t)config->trace->n_jobs + 1;
   rule->rule = name;
-  if (config->rules->is_off[name]) return true;
+  if (config->rules->is_off[name] || never) return true;
   rule->set_us = malloc(n_jobs * sizeof *rule->set_us);
   rule->is_late = calloc(n_jobs, sizeof *rule->is_late);
   for (size_t i = 0; rule->set_us && i < n_jobs; i++) rule->set_us[i] = HR_NEVER_US;
@@ -90,8 +97,8 @@ static void *alert_jobs_create(const struct hr_alerts_config *config, struct hr_
   self->cluster = config->cluster;
   self->classes = config->classes;
   self->log = log;
-  bool made = rule_init(&self->waiting, HR_ALERT_WAITING, config);
-  made = rule_init(&self->unsaved, HR_ALERT_UNSAVED, config) && made;
+  bool made = rule_init(&self->waiting, HR_ALERT_WAITING, config, false);
+  made = rule_init(&self->unsaved, HR_ALERT_UNSAVED, config, !has_spot_pool(config->cluster)) && made;
   for (unsigned i = 0; i < HR_N_CLASSES; i++) {
     self->waiting.timers[i].after_us = config->rules->waiting_us[i];
     self->unsaved.timers[i].after_us = config->rules->unsaved_us;

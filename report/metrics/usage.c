@@ -537,6 +537,7 @@ static uint32_t hr__stranded_milli(const struct typical_tasks *tasks, const stru
   const struct hr__needs *needs = &tasks->needs[inventory->pool[node.id]];
   uint32_t n_fitting = 0, for_milli = 0;
   bool any = false;
+  if (inventory->cpu_milli[node.id] == HR_NONE && inventory->mem_mib[node.id] == UINT64_MAX) return 0; /* unlimited */
   if (hr_gpu_inventory_mig(inventory, node)) return stranded_instances_milli(needs, inventory, node);
   if (needs->count == 0 || hr_gpu_inventory_fits(inventory, &needs->task[0], node)) return 0;
   for (uint32_t i = 0; i < needs->count; i++) {

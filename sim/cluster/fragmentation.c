@@ -275,7 +275,7 @@ static void fill_row(const struct hr_fragmentation *f, const struct needs *needs
 }
 
 static const uint64_t *row_of(const struct hr_fragmentation *f, struct needs *needs, uint32_t level) {
-  uint32_t slot = level % needs->n_rows;
+  uint32_t slot = level < needs->n_rows ? level : level % needs->n_rows;
   uint64_t *row = needs->rows + (size_t)slot * needs->row_size;
   if (needs->row_level[slot] != level + 1) fill_row(f, needs, level, row);
   needs->row_level[slot] = level + 1;
