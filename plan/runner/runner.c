@@ -529,9 +529,14 @@ static enum hr_status run_until(struct hr_replicates *replicates, struct hr_erro
   }
 }
 
+/* Adds the notes of the first run, and those about the number of runs. */
 static enum hr_status note(struct hr_replicates *replicates, bool many, struct hr_error *error) {
   const struct hr_replication_spec *spec = replicates->config.spec;
+  const struct hr_notes *first = &replicates->first.notes;
   enum hr_status status = HR_OK;
+  for (size_t i = 0; i < first->count && status == HR_OK; i++)
+    status = hr_notes_add(&replicates->notes, "%s", first->text[i]);
+  if (status != HR_OK) return no_memory_for_replications(error);
   if (replicates->exact && many)
     status = hr_notes_add(&replicates->notes,
                           "the scenario is deterministic: one run suffices, and the other replications were skipped");
@@ -687,7 +692,7 @@ enum hr_status hr_replicates_write_json(const char *path, const struct hr_replic
                                         const struct hr_perf *perf, struct hr_error *error) {
   const struct hr_scenario *scenario = hr__runner_scenario(replicates->runner, replicates->candidate);
   const struct hr_trace *trace = replicates->config.trace;
-  const struct hr_notes *notes[] = {&scenario->notes, &trace->notes, &replicates->first.notes, &replicates->notes};
+  const struct hr_notes *notes[] = {&scenario->notes, &trace->notes, &replicates->notes};
   const struct hr_run_label label = {.scenario = scenario->name,
                                      .trace = trace->source,
                                      .format = trace->format,

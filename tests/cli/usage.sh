@@ -484,6 +484,20 @@ case_same_run_same_bytes() {
   diff -r a b >/dev/null || fail "--check changes results"
 }
 
+# The notes of a run are those of its replications, too.
+case_notes_of_replications() {
+  local note='note: horizon_s: 4 of 12 jobs are submitted after the horizon and are left out'
+  printf 'job_id,submit_s,duration_s,gpus\n' >jobs.csv
+  for i in $(seq 12); do echo "$i,$i,60,1"; done >>jobs.csv
+  echo '{ "trace": { "file": "jobs.csv" }, "horizon_s": 7, "policy": { "name": "queue" },
+    "cluster": { "pools": [ { "name": "a", "gpu": "L4", "nodes": 1, "gpus_per_node": 4 } ] } }' >horizon.json
+  try 0 run horizon.json
+  says stderr "$note"
+  try 0 run horizon.json --replications 3 --json runs.json
+  says stderr "$note"
+  [ "$(grep -c "${note#note: }" runs.json)" = 1 ] || fail 'the note is not once in the JSON file'
+}
+
 case_options_change_the_run() {
   digest() {
     try 0 run "$demo" --json - "$@"
