@@ -19,7 +19,8 @@
  * 4. To leave local optima, the search tries each fixed capacity alone, points of a Sobol sequence, long steps from the
  *    best candidate, and other settings. Then it tries candidates with a good predicted objective; the prediction uses
  *    the nearest candidate that was run. If GPU types differ and all capacity is fixed, it also tries the candidates
- *    that would be cheaper. A search that begins at a given candidate (hr__search_config.begin) omits this step.
+ *    that would be cheaper. If no candidate meets the goals, it tries up to 200 of those that are left. A search that
+ *    begins at a given candidate (hr__search_config.begin) omits this step.
  *
  * If the search is a race (hr__search_config.races), steps 1 to 4 make only one replication of each candidate. Then the
  * candidates that are not clearly worse than the best one get the other replications. If another candidate is the best
@@ -669,23 +670,39 @@ static bool has_exact_bounds(const struct hr__bounds *bounds, uint32_t slice) {
   return exact;
 }
 
+/* Runs candidates that are unknown, and only those with exact bounds if `exact` is set, from the largest capacity on,
+   in small batches, so that good candidates exclude others. Ends after MAX_RUNS runs or, if `any` is set, when a
+   candidate meets the goals. */
+static enum hr_status run_unknown(struct hr__search *search, bool exact, bool any) {
+  enum { BATCH = 16, MAX_RUNS = 200 };
+  const struct hr__bounds *bounds = search->config->bounds;
+  uint32_t max = search->n_run + MAX_RUNS;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = search->space->n_candidates; i-- > 0 && status == HR_OK && search->n_run < max;) {
+    if (!exact || has_exact_bounds(bounds, hr__space_slice(search->space, i))) enqueue(search, i);
+    if (search->n_batch == BATCH || i == 0) status = run_batch(search);
+    if (any && search->evaluations[search->best].violation == 0) break;
+  }
+  return status == HR_OK && search->n_batch ? run_batch(search) : status;
+}
+
 /* Runs candidates that cost less than the best one, in slices in which all capacity is fixed. There, costs are known
    without runs. Does nothing if every capacity is monotone: more of it never serves jobs worse. Otherwise a cheaper
    candidate may be another local optimum, for example with several GPUs of one type in place of one GPU of
-   another type. The candidates are run in small batches, so that good candidates exclude others. */
+   another type. */
 static enum hr_status try_cheaper(struct hr__search *search) {
-  enum { BATCH = 16, MAX_RUNS = 200 };
   const struct hr__space *space = search->space;
   bool monotone = true;
   for (uint32_t i = 0; i < space->n_capacity; i++) monotone = monotone && !space->non_monotone[space->capacity[i]];
-  enum hr_status status = HR_OK;
-  if (monotone || !search->config->bounds) return status;
-  uint32_t max = search->n_run + MAX_RUNS;
-  for (uint32_t i = space->n_candidates; i-- > 0 && status == HR_OK && search->n_run < max;) {
-    if (has_exact_bounds(search->config->bounds, hr__space_slice(space, i))) enqueue(search, i);
-    if (search->n_batch == BATCH || i == 0) status = run_batch(search);
-  }
-  return status == HR_OK && search->n_batch ? run_batch(search) : status;
+  return monotone || !search->config->bounds ? HR_OK : run_unknown(search, true, false);
+}
+
+/* If no candidate met the goals, runs candidates until one does, and climbs from there. */
+static enum hr_status try_any(struct hr__search *search) {
+  uint32_t before = search->best;
+  if (before == HR_NONE || search->evaluations[before].violation == 0) return HR_OK;
+  enum hr_status status = run_unknown(search, false, true);
+  return status == HR_OK ? climb_from_best(search, before) : status;
 }
 
 /* ---- Prediction ------------------------------------------------------------------------------------ */
@@ -810,6 +827,7 @@ static enum hr_status search_fast(struct hr__search *search) {
   status = try_fixed_only(search);
   if (status == HR_OK && search->config->thorough) status = sample_grid(search);
   if (status == HR_OK) status = take_long_steps(search);
+  if (status == HR_OK) status = try_any(search);
   if (status == HR_OK) status = try_predicted(search);
   if (status == HR_OK) status = try_cheaper(search);
   return status == HR_OK ? settle(search) : status;
