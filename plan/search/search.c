@@ -175,9 +175,16 @@ static bool meets_service(const struct hr__search *search, uint32_t candidate) {
          !hr__evaluator_is_short(search->evaluator, candidate, search->config->replications);
 }
 
-/* Whether less capacity may suffice: the candidate serves its jobs, or was not run because it is too expensive. */
-static bool may_shrink(const struct hr__search *search, uint32_t candidate) {
-  return meets_service(search, candidate) || search->state[candidate] == SEARCH_TOO_EXPENSIVE;
+/* Whether less capacity may suffice than at `step` of `steps` equal steps: the candidate there serves its jobs, or was
+   not run because it is too expensive, and the next step is no cheaper. If the next step is cheaper, the candidate is
+   too expensive because it has too little fixed capacity. */
+static bool may_shrink(const struct hr__search *search, const struct hr__point *low, const struct hr__point *high,
+                       uint32_t step, uint32_t steps) {
+  const struct hr__bounds *bounds = search->config->bounds;
+  uint32_t candidate = between(search->space, low, high, step, steps);
+  if (search->state[candidate] != SEARCH_TOO_EXPENSIVE) return meets_service(search, candidate);
+  uint32_t next = step < steps ? between(search->space, low, high, step + 1, steps) : candidate;
+  return hr__bounds_min_objective(bounds, candidate) <= hr__bounds_min_objective(bounds, next);
 }
 
 /* Finds the smallest point between `low`, which does not serve the jobs, and `high` that serves them. Assumes that more
@@ -195,13 +202,13 @@ static enum hr_status trisect(struct hr__search *search, struct hr__point low, s
     enqueue(search, first);
     enqueue(search, second);
     status = run_batch(search);
-    if (!may_shrink(search, max)) break;
-    if (may_shrink(search, first)) {
+    if (!may_shrink(search, &low, &high, steps, steps)) break;
+    if (may_shrink(search, &low, &high, bad + third, steps)) {
       good = bad + third;
     } else {
       bad += third;
       if (good - bad <= third) break; /* both points are the same */
-      *(may_shrink(search, second) ? &good : &bad) = good - third;
+      *(may_shrink(search, &low, &high, good - third, steps) ? &good : &bad) = good - third;
     }
   }
   return status;
