@@ -292,6 +292,10 @@ struct hr_cluster;
 HR_API const struct hr_cluster_spec *hr_cluster_spec_of(const struct hr_cluster *cluster);
 /* Returns the state of each GPU in per-GPU allocation (hr_cluster_spec_by_gpu); NULL in counted allocation. */
 HR_API const struct hr_gpu_inventory *hr_cluster_gpu_inventory(const struct hr_cluster *cluster);
+/* Updates a policy's own inventory of the cluster after a node came up (HR_EVENT_NODE_UP), if the node has no tasks
+   there. The GPUs of the node get the MIG layouts that they have in the engine: the initial ones, unless the node only
+   opened again. If the node is not up yet, they get the initial layouts. */
+HR_API void hr_cluster_copy_layouts(const struct hr_cluster *cluster, struct hr_gpu_inventory *inventory, hr_node node);
 /* Returns the distinct requests of all jobs in per-GPU allocation; NULL in counted allocation. */
 HR_API const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster);
 /* Returns the milli-GPUs that a job requests; a multiple of 1000 in counted allocation. */

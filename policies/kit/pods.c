@@ -70,7 +70,7 @@ void hr__pods_node_event(struct hr__pods *pods, const struct hr_event *event) {
   node->is_usable = event->kind == HR_EVENT_NODE_UP;
   pods->idle_us[event->node.id] = HR_NEVER_US;
   if (event->kind != HR_EVENT_NODE_UP) return;
-  if (pods->inventory) hr_gpu_inventory_renew(pods->inventory, event->node);
+  if (pods->inventory) hr_cluster_copy_layouts(pods->cluster, pods->inventory, event->node);
   pods->idle_us[event->node.id] = event->at_us;
 }
 

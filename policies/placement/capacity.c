@@ -390,7 +390,7 @@ void hr_capacity_undo(struct hr_capacity *capacity, const struct hr_need *need, 
 void hr_capacity_set_usable(struct hr_capacity *capacity, hr_pool pool, hr_node node, bool usable, bool renew) {
   const struct hr_capacity_set *set = capacity->set;
   if (set->by_gpu) {
-    hr__gpu_state_set_usable(&capacity->gpus, node, usable, renew);
+    hr__gpu_state_set_usable(&set->gpus, &capacity->gpus, node, usable, renew);
     return;
   }
   if (capacity->is_present || set->by_count) return;

@@ -476,8 +476,9 @@ void hr__gpu_state_change(const struct hr__gpu_set *set, const struct hr__gpu_st
     change(set, state, request, &placement->slices[how == HR__GPUS_UNDO ? n - 1 - i : i], how);
 }
 
-void hr__gpu_state_set_usable(const struct hr__gpu_state *state, hr_node node, bool usable, bool renew) {
-  if (renew) hr_gpu_inventory_renew(state->inventory, node);
+void hr__gpu_state_set_usable(const struct hr__gpu_set *set, const struct hr__gpu_state *state, hr_node node,
+                              bool usable, bool renew) {
+  if (renew) hr_cluster_copy_layouts(set->cluster, state->inventory, node);
   state->inventory->closed[node.id] = !usable;
   hr_packer_changed(state->packer, node);
   node_changed(state, node);

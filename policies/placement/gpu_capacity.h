@@ -125,7 +125,8 @@ void hr__gpu_state_reset(const struct hr__gpu_set *set, const struct hr__gpu_sta
 bool hr__gpu_state_has(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                        const struct hr_placement *placement);
 /* See hr_capacity_set_usable. */
-void hr__gpu_state_set_usable(const struct hr__gpu_state *state, hr_node node, bool usable, bool renew);
+void hr__gpu_state_set_usable(const struct hr__gpu_set *set, const struct hr__gpu_state *state, hr_node node,
+                              bool usable, bool renew);
 /* See hr_capacity_never_fits and hr_capacity_lacks_node_resources. */
 enum hr_reason hr__gpu_set_never_fits(struct hr__gpu_set *set, const struct hr_need *need);
 bool hr__gpu_state_lacks_node_resources(struct hr__gpu_set *set, struct hr__gpu_state *state, uint32_t request);

@@ -649,8 +649,8 @@ static void find_plain_values(const struct hr_packer *packer, const struct packe
   for (uint32_t lane = 0; lane < HR__MAX_LANES; lane++)
     fits[lane] = (milli >= block->gpu_milli[lane]) & (cpu_milli >= block->cpu_milli[lane]) &
                  (mem_mib >= block->mem_mib[lane]) & open;
-  for (uint32_t lane = 0; lane < HR__MAX_LANES; lane++) any |= fits[lane];
-  uint32_t value = any ? value_of(packer, block->request[0], node) : 0;
+  for (uint32_t lane = 0; lane < HR__MAX_LANES; lane++) any |= fits[lane] << lane;
+  uint32_t value = any ? value_of(packer, block->request[__builtin_ctz(any)], node) : 0;
   for (uint32_t lane = 0; lane < HR__MAX_LANES; lane++) values[lane] = fits[lane] ? value : 0;
 }
 

@@ -309,6 +309,14 @@ const struct hr_gpu_inventory *hr_cluster_gpu_inventory(const struct hr_cluster 
   return cluster->inventory;
 }
 
+void hr_cluster_copy_layouts(const struct hr_cluster *cluster, struct hr_gpu_inventory *inventory, hr_node node) {
+  if (inventory->tasks[node.id] > 0) return;
+  if (cluster->inventory && hr_cluster_node_state(cluster, node) == HR_NODE_UP)
+    hr_gpu_inventory_copy_layouts(inventory, cluster->inventory, node);
+  else
+    hr_gpu_inventory_renew(inventory, node);
+}
+
 const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster) {
   return cluster->requests;
 }
@@ -458,9 +466,13 @@ void hr__cluster_set_state(struct hr_cluster *cluster, hr_node node, enum hr_nod
     if (!cluster->is_copy || cluster->inventory)
       cluster->node_free_milli[node.id] = is_there(state) ? pool->spec->gpus_per_node * MILLI : 0;
   }
-  if (before == HR_NODE_BOOTING && state == HR_NODE_UP && cluster->inventory)
-    hr_gpu_inventory_renew(cluster->inventory, node);
   if (state == HR_NODE_UP) add_free(cluster, pool, node, true);
+}
+
+void hr__cluster_put_up(struct hr_cluster *cluster, hr_node node) {
+  if (cluster->inventory && hr_cluster_node_state(cluster, node) != HR_NODE_CLOSING)
+    hr_gpu_inventory_renew(cluster->inventory, node);
+  hr__cluster_set_state(cluster, node, HR_NODE_UP);
 }
 
 void hr__cluster_set_obtainable(struct hr_cluster *cluster, hr_pool pool, uint32_t obtainable) {

@@ -320,6 +320,9 @@ void hr__cluster_undo_release(struct hr_cluster *cluster, const struct hr_placem
 /* Changes the state of a node. `cluster->nodes` must not be NULL. A node that changes to HR_NODE_OFF must have no
    jobs. */
 void hr__cluster_set_state(struct hr_cluster *cluster, hr_node node, enum hr_node_state state);
+/* Changes the state of a node to HR_NODE_UP. Its GPUs get their initial MIG layouts, unless the node is HR_NODE_CLOSING
+   and only opens again. */
+void hr__cluster_put_up(struct hr_cluster *cluster, hr_node node);
 /* Sets the nodes that are available from now on: nodes 0 .. obtainable - 1 of the pool. */
 void hr__cluster_set_obtainable(struct hr_cluster *cluster, hr_pool pool, uint32_t obtainable);
 

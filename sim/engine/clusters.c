@@ -58,7 +58,9 @@ static void copy_node(const struct hr__part *cluster, hr_node node) {
   struct hr_cluster *copy = &cluster->all->whole->cluster;
   const hr_node in_copy = {node.id + cluster->first_node};
   const enum hr_node_state state = hr_cluster_node_state(own, node);
-  if (hr_cluster_node_state(copy, in_copy) != state) hr__cluster_set_state(copy, in_copy, state);
+  const bool is_changed = hr_cluster_node_state(copy, in_copy) != state;
+  if (is_changed && state == HR_NODE_UP) hr__cluster_put_up(copy, in_copy);
+  if (is_changed && state != HR_NODE_UP) hr__cluster_set_state(copy, in_copy, state);
   if (!own->inventory) copy_free(cluster, hr__cluster_pool_of(own, node));
 }
 

@@ -84,13 +84,21 @@ static void settle(struct hr__engine *engine) {
     if (engine->cluster.pools[i].comes_and_goes) settle_accounts(engine, (hr_pool){i});
 }
 
-void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_state state) {
+/* `puts_up`: as hr__cluster_put_up. */
+static void change_state(struct hr__engine *engine, hr_node node, enum hr_node_state state, bool puts_up) {
   hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
   settle_accounts(engine, pool);
   if (engine->power) hr__power_before_node(engine, pool);
-  hr__cluster_set_state(&engine->cluster, node, state);
+  if (puts_up)
+    hr__cluster_put_up(&engine->cluster, node);
+  else
+    hr__cluster_set_state(&engine->cluster, node, state);
   if (engine->power) hr__power_after_node(engine, pool);
   engine->view.total_milli = engine->cluster.total_milli;
+}
+
+void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_state state) {
+  change_state(engine, node, state, false);
 }
 
 /* Records whether the provider still has to deliver a requested node. */
@@ -155,7 +163,7 @@ enum hr_status hr__market_take_down(struct hr__engine *engine, hr_pool pool, hr_
 
 /* Makes a node available and emits HR_EVENT_NODE_UP. Calls the hooks of the components. */
 static enum hr_status put_up(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason) {
-  hr__market_set_state(engine, node, HR_NODE_UP);
+  change_state(engine, node, HR_NODE_UP, true);
   enum hr_status status = HR_OK;
   HR__CALL_ACTIVE(engine, status, node_up, pool, node);
   return status == HR_OK ? emit_node_event(engine, HR_EVENT_NODE_UP, reason, pool, node) : status;

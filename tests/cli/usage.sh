@@ -671,6 +671,30 @@ case_mig() {
   if grep -q 'given up' stderr; then fail "a completed run was stopped"; fi
 }
 
+# In mode dynamic, a GPU has its initial layout after a failure or maintenance, and the layout that it had before if its
+# node only opens again. The policies and the engine agree on it.
+case_mig_after_repairs() {
+  awk 'BEGIN { print "job_id,submit_s,duration_s,gpus,mig_profile"; seed = 1; split("1g.10gb 2g.20gb 3g.40gb 7g.80gb", profile, " ")
+    for (i = 1; i <= 400; i++) {
+      seed = seed * 16807 % 2147483647
+      printf "%d,%d,%d,1,%s\n", i, i * 60, 100 + seed % 1500, profile[1 + int(seed / 1500) % 4]
+    } }' >mig.csv
+  mig_nodes() {
+    echo "{ \"trace\": { \"file\": \"mig.csv\" }, \"cluster\": { \"pools\": [ { \"name\": \"m\", \"gpu\": \"A100-80\",
+      \"nodes\": 4, \"gpus_per_node\": 2, \"sharing\": \"mig\", \"mig\": { \"mode\": \"dynamic\" }$2 } ]$3 },
+      \"policy\": { \"name\": \"queue\", \"backfill\": \"skip\" } }" >"$1.json"
+  }
+  mig_nodes faults '' ', "faults": { "mtbf_h": 0.5, "repair_s": 600 }'
+  mig_nodes maintenance ', "maintenance": [ { "start_s": 2000, "duration_s": 900, "nodes_per_group": 1 } ]' ''
+  for world in faults maintenance; do
+    for policy in queue:backfill=skip queue:backfill=easy queue:backfill=conservative kueue kubernetes volcano rounds \
+      gang-slice; do
+      try 0 run $world.json --policy $policy --check --quiet --json out.json
+      says out.json '"completed": 400'
+    done
+  done
+}
+
 case_mig_mistakes() {
   printf 'job_id,submit_s,duration_s,gpus\na,0,100,1\n' >t.csv
   split_scenario T4 '"layout": "all-balanced"' >s.json

@@ -236,8 +236,9 @@ HR_API void hr_capacity_give(struct hr_capacity *capacity, const struct hr_need 
 HR_API void hr_capacity_undo(struct hr_capacity *capacity, const struct hr_need *need,
                              const struct hr_placement *placement);
 /* Sets whether jobs may be placed on a node. In counted allocation, all GPUs of a node that becomes usable are free;
-   the call has no effect in the present state and under the rule "pool". `renew` is true if the node is new: its GPUs
-   then get their initial MIG layouts, and no job may be on the node. */
+   the call has no effect in the present state and under the rule "pool". `renew` is true if the node has come up
+   (HR_EVENT_NODE_UP), or is treated as if it had. Unless jobs are on the node, its GPUs then get the MIG layouts that
+   they have in the engine or, if the node is not up yet, their initial layouts. */
 HR_API void hr_capacity_set_usable(struct hr_capacity *capacity, hr_pool pool, hr_node node, bool usable, bool renew);
 /* Returns whether a node is usable and no job is on it. Must not be called under the rule "pool". */
 HR_API bool hr_capacity_is_idle(const struct hr_capacity *capacity, hr_pool pool, hr_node node);
