@@ -93,6 +93,6 @@ failed=0
 echo "1 M jobs of one GPU, 1,000 x 8 GPUs, fifo, skip"
 printf '%-22s %10s %10s %12s %6s\n' GPUs wall cpu peak times
 row 'whole, best-fit' sharing-whole 0
-row 'shares, best-fit' sharing-best-fit 2
+row 'shares, best-fit' sharing-best-fit 1.8
 row 'shares, fgd' sharing-fgd 10
 exit "$failed"
