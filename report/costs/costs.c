@@ -495,7 +495,11 @@ static bool is_by_use(const struct hr__costing *costing, uint32_t pool) {
    are divided by the duration of the run. */
 static int64_t monthly_uusd(const struct hr__costing *costing) {
   const struct hr_result *result = costing->result;
-  int64_t last_us = result->n_submitted ? costing->trace->submit_us[result->n_submitted - 1] : 0;
+  const struct hr_trace *trace = costing->trace;
+  uint64_t n_jobs = trace->n_jobs - trace->n_added; /* the result also counts the replicas of services */
+  if (n_jobs > result->n_submitted) n_jobs = result->n_submitted;
+  while (n_jobs > 0 && trace->submit_us[n_jobs - 1] > result->end_us) n_jobs--;
+  int64_t last_us = n_jobs ? trace->submit_us[n_jobs - 1] : 0;
   int64_t window_us = last_us > 0 && last_us < result->end_us ? last_us : result->end_us;
   hr_amount used = 0, fixed = 0;
   for (size_t i = 0; i < costing->n_items; i++)

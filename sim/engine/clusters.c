@@ -589,7 +589,6 @@ enum hr_status hr__clusters_begin(struct hr__engine *whole) {
 /* Adds the figures of a cluster to the figures of the whole run, and sets the result of the cluster. */
 static void add_figures(struct hr__engine *whole, struct hr__part *cluster) {
   const struct hr__engine *engine = &cluster->engine;
-  whole->n_submitted += engine->n_submitted - engine->n_left;
   whole->n_completed += engine->n_completed;
   whole->n_rejected += engine->n_rejected;
   whole->n_passes += engine->n_passes;
@@ -639,7 +638,7 @@ static void count_flows(struct hr__clusters *all) {
 
 void hr__clusters_settle(struct hr__engine *whole) {
   struct hr__clusters *all = whole->clusters;
-  whole->n_submitted = 0;
+  whole->n_submitted = whole->cursor + whole->n_added; /* a job that waits in several clusters counts once */
   count_flows(all);
   for (uint32_t i = 0; i < all->spec->count; i++) {
     all->at[i].engine.last_us = whole->last_us;

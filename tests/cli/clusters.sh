@@ -45,6 +45,20 @@ case_schedulers_side_by_side() {
   [ "$(width stdout)" -le 80 ] || fail "the table is wider than 80 columns"
 }
 
+# A job that waits in several clusters at the horizon is one job.
+case_copies_at_the_horizon() {
+  local pool='"gpu": "L4", "nodes": 1, "gpus_per_node": 4, "market": "on-demand", "usd_per_gpu_hour": 1'
+  printf 'job_id,submit_s,duration_s,gpus\n1,0,5000,4\n2,1,5000,4\n3,2,5000,4\n4,3,5000,4\n5,100,5000,4\n' >t.csv
+  cat >horizon.json <<END
+{ "horizon_s": 1000, "trace": { "file": "t.csv" }, "router": { "name": "multikueue" }, "policy": { "name": "queue" },
+  "clusters": [ { "name": "a", "pools": [ { "name": "p", $pool } ] }, { "name": "b", "pools": [ { "name": "q", $pool } ] } ] }
+END
+  try 0 run horizon.json --check --json out.json
+  matches stdout '^  jobs  *5 submitted, 0 completed, 0 rejected, 5 unfinished'
+  # 8 GPUs for 1,000 s, less 1 s of 4 GPUs before the second job; divided by the 100 s until the last submit
+  matches out.json '"monthly_usd": 58399.99'
+}
+
 # A cluster does not wake nodes for copies of jobs that have left it.
 case_copies_leave_clusters_whose_nodes_sleep() {
   local pool='"nodes": 3, "gpus_per_node": 8, "gpu": "A100-80"' sleep router
