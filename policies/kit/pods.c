@@ -521,13 +521,19 @@ bool hr__pods_are_scaled(const struct hr__pods *pods, const struct hr_policy_env
 
 /* ---- Autoscaler: trial nodes ------------------------------------------------------------------------ */
 
+/* Treats a node that is not up as if it had come up. */
+static void set_trial(struct hr__pods *pods, uint32_t node) {
+  pods->nodes[node].is_trial = pods->nodes[node].is_usable = true;
+  if (pods->inventory) hr_cluster_copy_layouts(pods->cluster, pods->inventory, (hr_node){node});
+}
+
 static void begin_trial(struct hr__pods *pods) {
   pods->n_trials = 0;
   for (uint32_t i = 0; i < pods->n_pools; i++) pods->n_opened[i] = 0;
   for (uint32_t i = 0; i < pods->n_nodes; i++) {
     pods->is_needed[i] = false;
-    pods->nodes[i].is_trial = hr_cluster_node_state(pods->cluster, (hr_node){i}) == HR_NODE_BOOTING;
-    if (pods->nodes[i].is_trial) pods->nodes[i].is_usable = true;
+    pods->nodes[i].is_trial = false;
+    if (hr_cluster_node_state(pods->cluster, (hr_node){i}) == HR_NODE_BOOTING) set_trial(pods, i);
   }
 }
 
@@ -548,9 +554,8 @@ static bool open_node(struct hr__pods *pods, uint32_t pool) {
   uint32_t first = hr_cluster_first_node(pods->cluster, (hr_pool){pool}).id;
   uint32_t end = first + hr_cluster_pool_spec(pods->cluster, (hr_pool){pool})->nodes;
   for (uint32_t i = first; i < end; i++) {
-    struct hr__pod_node *node = &pods->nodes[i];
-    if (node->is_trial || hr_cluster_node_state(pods->cluster, (hr_node){i}) != HR_NODE_OFF) continue;
-    node->is_trial = node->is_usable = true;
+    if (pods->nodes[i].is_trial || hr_cluster_node_state(pods->cluster, (hr_node){i}) != HR_NODE_OFF) continue;
+    set_trial(pods, i);
     pods->n_opened[pool]++;
     return true;
   }

@@ -297,6 +297,14 @@ int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placem
   return longest_us;
 }
 
+/* A node that has come up has its initial layouts at once. */
+static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node node) {
+  const uint32_t n_gpus = engine->split_us ? engine->cluster.inventory->max_gpus : 0;
+  (void)pool;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) engine->split_us[(size_t)node.id * n_gpus + gpu] = 0;
+  return HR_OK;
+}
+
 /* ---- Start of a run ---- */
 
 static enum hr_status init_claims(struct hr__engine *engine) {
@@ -394,4 +402,4 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
 }
 
 const struct hr__component hr__component_sharing = {
-    .disturbs_jobs = true, .init = init, .is_needed = is_needed, .stop = stop, .check = check};
+    .disturbs_jobs = true, .init = init, .is_needed = is_needed, .stop = stop, .node_up = node_up, .check = check};

@@ -695,6 +695,36 @@ case_mig_after_repairs() {
   done
 }
 
+# A node that has come up has its initial layout at once, even if its GPUs were being reconfigured when it went down.
+case_mig_reconfiguration_ends_with_the_node() {
+  printf 'job_id,submit_s,duration_s,gpus,mig_profile\n0,0,90,1,7g.80gb\n1,105,50,1,1g.10gb\n' >mig.csv
+  cat >mig.json <<'END'
+{ "trace": { "file": "mig.csv" }, "horizon_s": 3000, "cluster": { "pools": [ { "name": "m", "gpu": "A100-80", "nodes": 1,
+    "gpus_per_node": 1, "sharing": "mig",
+    "mig": { "mode": "dynamic", "layout": "all-1g.10gb", "repartition_s": 1000 },
+    "maintenance": [ { "start_s": 100, "duration_s": 10, "drain": "deadline-kill" } ] } ] },
+  "policy": { "name": "queue", "order": "smallest", "backfill": "skip" } }
+END
+  try 0 run mig.json --check --quiet --jobs jobs.csv
+  matches jobs.csv '^1,105,110,160,'
+}
+
+# An autoscaler assumes the initial layout for nodes that it requests, whatever their layout was before they were
+# released.
+case_mig_of_requested_nodes() {
+  for first in 1g.10gb 3g.40gb; do
+    { printf 'job_id,submit_s,duration_s,gpus,mig_profile\n0,0,100,1,%s\n' $first
+      for i in 1 2 3 4 5 6 7; do echo "$i,5000,1000,1,1g.10gb"; done; } >mig.csv
+    cat >mig.json <<'END'
+{ "trace": { "file": "mig.csv" }, "cluster": { "pools": [ { "name": "m", "gpu": "A100-80", "nodes": 6, "gpus_per_node": 1,
+    "market": "on-demand", "usd_per_gpu_hour": 1, "boot_s": 60, "sharing": "mig",
+    "mig": { "mode": "dynamic", "layouts": ["group1", "all-balanced"] } } ] }, "policy": { "name": "kubernetes" } }
+END
+    try 0 run mig.json --check --quiet --json $first.json
+    matches $first.json '"total_usd": 0.505556'
+  done
+}
+
 case_mig_mistakes() {
   printf 'job_id,submit_s,duration_s,gpus\na,0,100,1\n' >t.csv
   split_scenario T4 '"layout": "all-balanced"' >s.json
