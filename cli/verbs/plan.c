@@ -192,7 +192,7 @@ static enum hr_status print_results(struct plan_state *plan, struct hr_error *er
   }
   if (status == HR_OK) status = input_require_accepted(&plan->input, &rejections, error);
   if (status != HR_OK || hr_plan_feasible(plan->plan)) return status;
-  return hr_fail(error, HR_CHECK_FAILED, "%s: no mix meets the goals", plan->input.scenario->path);
+  return hr_fail(error, HR_CHECK_FAILED, "%s: no mix that was evaluated meets the goals", plan->input.scenario->path);
 }
 
 static enum hr_status run_all(struct plan_state *plan, const char *path, struct hr_error *error) {

@@ -529,14 +529,33 @@ static enum hr_status run_until(struct hr_replicates *replicates, struct hr_erro
   }
 }
 
+static bool has_note(const struct hr_notes *notes, const char *text) {
+  for (size_t i = 0; i < notes->count; i++)
+    if (strcmp(notes->text[i], text) == 0) return true;
+  return false;
+}
+
+/* Adds the notes of the first run. Notes that do not only depend on the input are marked. */
+static enum hr_status add_notes_of_first(struct hr_replicates *replicates, struct hr_error *error) {
+  const struct hr_scenario *scenario = replicates->config.scenario;
+  const struct hr_notes *first = &replicates->first.notes;
+  struct hr_notes of_input = {0};
+  enum hr_status status =
+      hr_replay_input_notes(scenario, &scenario->policy, replicates->config.trace, &of_input, error);
+  for (size_t i = 0; i < first->count && status == HR_OK; i++) {
+    status = hr_notes_add(&replicates->notes, "%s%s",
+                          has_note(&of_input, first->text[i]) ? "" : "replication 1: ", first->text[i]);
+    if (status != HR_OK) status = no_memory_for_replications(error);
+  }
+  hr_notes_finish(&of_input);
+  return status;
+}
+
 /* Adds the notes of the first run, and those about the number of runs. */
 static enum hr_status note(struct hr_replicates *replicates, bool many, struct hr_error *error) {
   const struct hr_replication_spec *spec = replicates->config.spec;
-  const struct hr_notes *first = &replicates->first.notes;
-  enum hr_status status = HR_OK;
-  for (size_t i = 0; i < first->count && status == HR_OK; i++)
-    status = hr_notes_add(&replicates->notes, "%s", first->text[i]);
-  if (status != HR_OK) return no_memory_for_replications(error);
+  enum hr_status status = add_notes_of_first(replicates, error);
+  if (status != HR_OK) return status;
   if (replicates->exact && many)
     status = hr_notes_add(&replicates->notes,
                           "the scenario is deterministic: one run suffices, and the other replications were skipped");

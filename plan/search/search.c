@@ -685,7 +685,8 @@ static enum hr_status run_unknown(struct hr__search *search, bool exact, bool an
   const struct hr__bounds *bounds = search->config->bounds;
   uint32_t max = search->n_run + MAX_RUNS;
   enum hr_status status = HR_OK;
-  for (uint32_t i = search->space->n_candidates; i-- > 0 && status == HR_OK && search->n_run < max;) {
+  for (uint32_t i = search->space->n_candidates;
+       i-- > 0 && status == HR_OK && search->n_run < max && !is_budget_used(search);) {
     if (!exact || has_exact_bounds(bounds, hr__space_slice(search->space, i))) enqueue(search, i);
     if (search->n_batch == BATCH || i == 0) status = run_batch(search);
     if (any && search->evaluations[search->best].violation == 0) break;
