@@ -133,15 +133,18 @@ const adder = (path, schema, present) => {
   );
 };
 
+// The groups that are open, by path. Read from the page before the forms are built again: the event `toggle` of a group
+// may come later.
 const opened = new Set(['cluster', 'cluster.pools']);
+
+const readOpened = (section) => {
+  for (const { open, dataset } of section.querySelectorAll('details[data-group]')) opened[open ? 'add' : 'delete'](dataset.group);
+};
 
 const group = (path, key, schema, value, children) =>
   el(
     'details',
-    {
-      open: opened.has(pathName(path)),
-      ontoggle: (event) => (event.target === event.currentTarget ? opened[event.target.open ? 'add' : 'delete'](pathName(path)) : null),
-    },
+    { open: opened.has(pathName(path)), 'data-group': pathName(path) },
     el('summary', { id: groupId(path) }, value?.name ? `${key}: ${value.name}` : key),
     schema.description ? el('p', { class: 'help' }, schema.description) : null,
     children,
@@ -169,6 +172,7 @@ export const fillForms = (section, schema) => {
   if (!state.scenario || !schema) return;
   const ids = section.contains(document.activeElement) ? [...focusIds, document.activeElement.id] : focusIds;
   focusIds = [];
+  readOpened(section);
   section.replaceChildren(
     el('h2', { id: TITLE, tabindex: -1 }, 'Scenario'),
     el('p', { class: 'lead' }, 'All keys of the scenario. A change is run at once.'),
